@@ -44,7 +44,7 @@ make_workspace() {
     {
         echo 'workspace(name = "other")'
         printf 'local_repository(name = "kmes", path = "%s")\n' "$TREE"
-        # What Bazel itself, or a C++ build, would download.
+        # The repositories that Bazel itself, or a C++ build, would download.
         for name in rules_cc rules_java rules_proto platforms remote_coverage_tools; do
             printf 'local_repository(name = "%s", path = "%s/tools/bazel/%s")\n' "$name" "$TREE" \
                 "$name"
@@ -100,7 +100,7 @@ test_shards() {
     done
 }
 
-# The default runner: the suite's own sources, as far as they are analysed without a compiler.
+# The default runner: analyses the suite's own sources, as far as that needs no compiler.
 test_analysis() {
     in_workspace build --nobuild @kmes//conformance:kmes-conformance >"$WORK/analysis.log" 2>&1 ||
         fail "analysis: $(tail -n 20 "$WORK/analysis.log")"

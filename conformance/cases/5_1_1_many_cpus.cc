@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Many CPUs, and the last of them (5.1.1): the rules of sleep and of a new buffer hold for each.
+// Many CPUs, and the last of them (5.1.1): the rules for sleep and for a new buffer hold for each.
 #include "conformance/cases/play.h"
 #include "conformance/play/row.h"
 
@@ -12,12 +12,12 @@ using enum Level;
 
 const Steps kResizeAndEmit{Resize{}, Emit{1, 70}};
 
-// Acts before each access to the metadata page of this CPU in turn.
+// Plays `actions` before each access to the metadata page of this CPU in turn.
 Steps at_every_access(std::uint32_t cpu, const Steps& actions) {
     return {Asleep{}, OnCpu{cpu, {BeforeEachAccess{actions}}}};
 }
 
-// A single event on each of these CPUs, when the one before it is delivered.
+// Emits a single event on each of these CPUs, after the previous one is delivered.
 Step emit_in_turn(std::initializer_list<std::uint32_t> cpus) {
     return each(cpus,
                 [](std::uint32_t cpu) { return Steps{OnCpu{cpu, {Emit{}, DeliveredHere{}}}}; });
@@ -36,7 +36,8 @@ const Row kManyCpuRows[] = {
      kFollows,
      at_every_access(kLastCpu, kResizeAndEmit),
      {.nudging = false}},
-    // Beside tables of 8, 16 and 32, and words of 32 bits. In the end all of them at once.
+    // CPU numbers around tables of 8, 16 and 32 entries, and words of 32 bits. In the end, all CPUs
+    // at once.
     {"5.1.1/some-of-sixty-four",
      must,
      "5.1.1",
@@ -45,9 +46,9 @@ const Row kManyCpuRows[] = {
      "The consumer delivers each event when it is published.",
      {Asleep{}, emit_in_turn({16, 32, 63}), Asleep{}, AtOnce{{EmitEverywhere{}}}, Asleep{}},
      {.cpus = 64, .shortened_waits = true}},
-    // What one thread for all CPUs looks at between two sleeps is long, and has a tail that is
-    // easily cut off. More CPUs do not fit: a consumer with a limit of 96 files has two descriptors
-    // for each of them.
+    // One thread for all CPUs makes many checks between two sleeps, and may omit the last of them.
+    // More CPUs are impossible: a consumer with a limit of 96 files has two descriptors for each
+    // CPU.
     {"5.1.8.2-2/event-at-every-step-of-thirty-six",
      must,
      "5.1.8.2-2",
@@ -64,7 +65,8 @@ const Row kManyCpuRows[] = {
      kFollows,
      at_every_access(33, {Swap{}, Emit{1, 70}}),
      {.cpus = 36, .nudging = false}},
-    // Not more: a thread for each CPU, and an fd of each CPU for each thread, are 400 descriptors.
+    // Not more: with a thread for each CPU, and an fd of each CPU in each thread, there are 400
+    // descriptors.
     {"5.1.8.3/change-of-twenty",
      must,
      "5.1.8.3",

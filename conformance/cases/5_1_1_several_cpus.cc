@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Several CPUs (5.1.1, 5.1.8.3). A thread of the consumer is held in the middle of an event, or of
-// a change of buffers, while another thread does the same for another CPU. Something happens to one
-// CPU while the consumer reads another. A consumer with one thread continues after a short while,
-// and nothing is shown.
+// a change of buffers, while another thread does the same for another CPU. Or something happens to
+// one CPU while the consumer reads another. A consumer with one thread continues after a short
+// time, and the case proves nothing.
 #include <vector>
 
 #include "conformance/cases/play.h"
@@ -22,13 +22,14 @@ constexpr int kPointsAtMost = 24;
 
 const Setup kTwoHeld{.cpus = 2, .shortened_waits = true};
 
-// CPU 0's thread is held at its n-th access to a page: the metadata, or the data of an event.
+// Where CPU 0's thread is held: at its n-th access to a page of the metadata, or of the data of an
+// event.
 struct Point {
     std::uint64_t page;
     std::uint64_t access;
 };
 
-// The data at its begin and at the third page of the event, and each access to the metadata page.
+// The beginning of the data, the third page of the event, and each access to the metadata page.
 const std::vector<Point> kPointsOfAnEvent{{1, 1}, {1, 2}, {3, 1}, {0, 1}, {0, 2}, {0, 3}, {0, 4},
                                           {0, 5}, {0, 6}, {0, 7}, {0, 8}, {0, 9}, {0, 10}};
 
@@ -44,8 +45,8 @@ Steps held_in_events(std::uint64_t event_bytes, const std::vector<Point>& points
     })};
 }
 
-// What is too long to have room for each CPU: held while it reads the type. That crosses a page or
-// two, on which there is nothing else of the event.
+// For a type too long to have a buffer for each CPU: holds the thread while it reads the type. The
+// type crosses a page or two that contain nothing else of the event.
 Step held_in_type(std::uint64_t type_bytes, const Point& point) {
     constexpr std::uint64_t kBeforePage = 150;
     const EmitTyped event{kHeaderBytesBeforeType + type_bytes, type_bytes};
@@ -57,7 +58,7 @@ Step held_in_type(std::uint64_t type_bytes, const Point& point) {
                            .meanwhile = {OnCpu{1, {event}}}}}};
 }
 
-// For what only some of the CPUs share.
+// Enough CPUs that only some of them share a resource.
 constexpr std::uint32_t kManyCpus = 18;
 Step held_beside_many(const Point& point) {
     constexpr std::uint64_t kEventBytes = 3 * kPageBytes - 100;
@@ -84,7 +85,7 @@ std::uint32_t counter_of(const Stage& stage, std::uint32_t cpu) {
     return stage.rings().counter(stage.rings().history().present_buffer(cpu));
 }
 
-// Events for a consumer that sleeps, until `cpu` has the counter that is wanted, or a later one.
+// Emits events for a sleeping consumer until the counter of `cpu` is at least `wanted`.
 void raise_counter(Stage& stage, std::uint32_t cpu, std::uint32_t wanted) {
     constexpr int kEventsAtMost = 16;
     for (int i = 0; i < kEventsAtMost; ++i) {
@@ -94,9 +95,9 @@ void raise_counter(Stage& stage, std::uint32_t cpu, std::uint32_t wanted) {
     }
 }
 
-// Holds CPU 0's thread after its n-th access before a sleep. CPU 1's thread wakes and sleeps again
-// meanwhile, with the counter that CPU 0 will have after its next event. A consumer that waits on
-// CPU 0 with that value sleeps on the event. False: there was no n-th access.
+// Holds CPU 0's thread after its n-th access before a sleep. Meanwhile CPU 1's thread wakes and
+// sleeps again, with the counter that CPU 0 will have after its next event. A consumer that waits
+// on CPU 0 with that value sleeps on the event. Returns false if there was no n-th access.
 bool hold_on_the_way_to_sleep(Stage& stage, int access) {
     bool held = false;
     int left = access;
@@ -130,8 +131,8 @@ CaseOutcome two_go_to_sleep(Stage& stage) {
     return stage.finish();
 }
 
-// When CPU 1's buffer is replaced: with CPU 0's, by one of another size, or while CPU 0's thread is
-// held. On a busy machine CPU 1's thread has often done with the former by then.
+// When CPU 1's buffer is replaced, by one of another size: together with CPU 0's, or while CPU 0's
+// thread is held. On a busy machine CPU 1's thread has often finished the former before the hold.
 enum class Change { together, meanwhile };
 
 void change_both(Stage& stage) {
@@ -145,8 +146,8 @@ void change_one(Stage& stage, std::uint32_t cpu) {
     emit_some(stage, cpu, 2, 300);
 }
 
-// CPU 0's thread is held at its n-th access to the buffer that it has just mapped, while CPU 1
-// changes its buffer, too. False: there was no n-th access.
+// Holds CPU 0's thread at its n-th access to the buffer that it has just mapped, while CPU 1
+// changes its buffer, too. Returns false if there was no n-th access.
 bool hold_in_a_change(Stage& stage, Change change, int access) {
     bool held = false;
     int left = access;
@@ -181,7 +182,7 @@ CaseOutcome in_the_middle_of_a_change(Stage& stage) {
     set_up_cpus(stage, kCpus);
     emit_some(stage, 0, 5, 200);
     emit_some(stage, 1, 2, 200);
-    // From here on the CPUs have different generations.
+    // From now on the CPUs have different generations.
     stage.rings().swap(1, SwapSpec{stage.capacity_bytes()});
     stage.start();
     for (const Change change : {Change::together, Change::meanwhile}) {
@@ -193,8 +194,8 @@ CaseOutcome in_the_middle_of_a_change(Stage& stage) {
     return stage.finish();
 }
 
-// CPU 0's thread is held at its n-th access to the metadata page while CPU 1 goes through two
-// changes, each to another capacity. False: there was no n-th access.
+// Holds CPU 0's thread at its n-th access to the metadata page while CPU 1 goes through two
+// changes, each to another capacity. Returns false if there was no n-th access.
 bool hold_over_two_changes(Stage& stage, int access) {
     const std::uint64_t first = stage.default_setup().capacity_bytes;
     bool held = false;
@@ -225,7 +226,7 @@ CaseOutcome one_is_two_behind(Stage& stage) {
     constexpr int kPoints = 4;
     RingsSetup setup = stage.default_setup();
     setup.cpus = kCpus;
-    // Where each of the three capacities leads to another place.
+    // A position that is at a different offset in each of the three capacities.
     setup.start_positions.assign(kCpus, 7 * setup.capacity_bytes);
     stage.set_up(setup);
     stage.start();

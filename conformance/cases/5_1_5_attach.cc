@@ -21,7 +21,7 @@ Setup life_on(std::uint32_t count) {
     return {.cpus = count, .before_start = {EmitEverywhere{3, 100}}};
 }
 
-// Where a call attaches one CPU, there are no slots.
+// In a form whose call attaches one CPU, there are no slots.
 struct ManyCpusText {
     std::string_view title;
     std::string_view description;
@@ -46,8 +46,8 @@ CaseOutcome eagain(Stage& stage) {
     return stage.finish();
 }
 
-// The contract gives the minimum length of the file of an fd. The capacity is the one in
-// kmes_attach and in the page.
+// The contract gives only the minimum length of an fd's file. The capacity is in kmes_attach and in
+// the page.
 void make_files_longer(RingsSetup& setup) {
     setup.least_file_bytes = kMetadataBytes + kPageBytes + 2 * setup.capacity_bytes;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Attaches that a resize or the boot hand-over meets half way (5.1.2, E14, E19).
+// A resize or the boot hand-over in the middle of an attach (5.1.2, E14, E19).
 #include <algorithm>
 #include <map>
 #include <memory>
@@ -14,9 +14,9 @@ namespace {
 
 using enum Level;
 
-// One CPU moves to a new buffer; the buffer is swapped once more at the `k`-th step on the way: a
-// kmes_attach that was served, an mmap, or an access to the page that was mapped. False: there was
-// no such step.
+// One CPU moves to a new buffer, and the buffer is swapped once more at the `k`-th step of that. A
+// step is a served kmes_attach, an mmap, or an access to the mapped page. Returns false if there
+// was no such step.
 bool swap_at_step_of_attach(Stage& stage, std::uint64_t k) {
     constexpr std::uint64_t kAccessesAtMost = 40;
     std::uint64_t steps = 0;
@@ -52,7 +52,8 @@ void resize_at_every_step_of_an_attach(Stage& stage) {
     }
 }
 
-// Another thread than `tid` has mapped a buffer since there were `maps` of them, and one sleeps.
+// Whether another thread than `tid` has mapped a buffer since there were `maps` of them, and one
+// sleeps.
 bool another_is_there(Stage& stage, pid_t tid, std::size_t maps) {
     const auto first = stage.testee().maps().begin() + static_cast<std::ptrdiff_t>(maps);
     const bool has_mapped = std::any_of(first, stage.testee().maps().end(),
@@ -60,8 +61,8 @@ bool another_is_there(Stage& stage, pid_t tid, std::size_t maps) {
     return has_mapped && (stage.wait_log().asleep(0) || stage.wait_log().asleep(1));
 }
 
-// The buffers are replaced by some of `next_bytes` while `tid` is stopped, until another thread, if
-// there is one, has moved on to those.
+// Replaces the buffers by some of `next_bytes` while `tid` is stopped. Waits until another thread,
+// if there is one, has moved to them.
 void hold_through_a_resize(Stage& stage, pid_t tid, std::uint64_t next_bytes) {
     const std::size_t maps = stage.testee().maps().size();
     stage.resize(next_bytes);
@@ -70,8 +71,8 @@ void hold_through_a_resize(Stage& stage, pid_t tid, std::uint64_t next_bytes) {
                                [&stage, tid, maps] { return !another_is_there(stage, tid, maps); });
 }
 
-// Both CPUs move to buffers of `first_bytes`. The first thread that comes to the `k`-th step on the
-// way, an attach that was served or an mmap, is held there.
+// Moves both CPUs to buffers of `first_bytes`. Holds the first thread that reaches the `k`-th step
+// of the move: a served attach or an mmap.
 void move_apart(Stage& stage, std::uint64_t k, std::uint64_t first_bytes,
                 std::uint64_t next_bytes) {
     struct Way {
@@ -95,8 +96,8 @@ void move_apart(Stage& stage, std::uint64_t k, std::uint64_t first_bytes,
     stage.hooks().set_on_mapped(nullptr);
 }
 
-// The same before the `k`-th system call after the attach, when the thread has released its locks.
-// (The suite cannot wait within a call of the handler.)
+// As move_apart, before the `k`-th system call after the attach, when the thread has released its
+// locks. (The suite cannot wait within a call of the handler.)
 class CallHold {
   public:
     explicit CallHold(Stage& stage) : stage_(stage) {
@@ -114,7 +115,7 @@ class CallHold {
     CallHold(const CallHold&) = delete;
     CallHold& operator=(const CallHold&) = delete;
 
-    // False: there was no such call before the mmap.
+    // Returns false if there was no such call before the mmap.
     bool move_apart(std::uint64_t k, std::uint64_t first_bytes, std::uint64_t next_bytes) {
         attached_ = held_ = 0;
         left_ = 0;
@@ -169,7 +170,7 @@ CaseOutcome attach_in_the_boot_phase(Stage& stage) {
     stage.set_up(setup);
     emit_everywhere(stage, 5, 300);
     stage.start();
-    // It may end at the first failure, which is right.
+    // The consumer may exit at the first failure, which is correct.
     for (int i = 0; i < kTriesAtMost && stage.testee().attaches().size() < 3; ++i)
         stage.waits().let_run(5);
     emit_everywhere(stage, 5, 300);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Buffers that a consumer must refuse, and a sound buffer that it must not refuse (5.1.3, 5.1.6.1,
+// Buffers that a consumer must refuse, and a valid buffer that it must not refuse (5.1.3, 5.1.6.1,
 // E14; contract, record R).
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ using enum Level;
 
 // -- One malformed buffer of CPU 0 -----------------------------------------------------------
 
-// A field of a page, in a run whose rings have this capacity.
+// Returns a field of a page for rings of this capacity.
 using FieldOf = std::function<ForgedField(std::uint64_t capacity)>;
 
 FieldOf magic(std::uint64_t at, std::uint8_t byte, std::string_view text) {
@@ -62,7 +62,7 @@ CaseOutcome play_first(Stage& stage, const ForgedField& field) {
     return stage.finish();
 }
 
-// The buffer after it is sound, and CPU 0 is over all the same.
+// The buffer after it is valid, but the consumer has left CPU 0 for good.
 CaseOutcome play_later(Stage& stage, const ForgedField& field, int sound_changes) {
     stage.start();
     stage.wait_asleep();
@@ -91,7 +91,7 @@ CaseOutcome play_later(Stage& stage, const ForgedField& field, int sound_changes
 
 struct Malformed {
     FieldOf field;
-    int buffer = 0;  // of CPU 0: 0 is its first one
+    int buffer = 0;  // of CPU 0: 0 is the first
 
     CaseOutcome operator()(Stage& stage) const {
         const ForgedField forged = field(stage.default_setup().capacity_bytes);
@@ -104,7 +104,7 @@ struct Malformed {
 // The data_offset of another form of the layout.
 const std::uint64_t kOtherDataOffset = of_layout({8192, 4096, 4096, 4096});
 
-// One whose low half is right, on the last CPU.
+// A data_offset whose low half is correct, on the last CPU.
 CaseOutcome other_data_offsets(Stage& stage) {
     const std::uint64_t kBeyond32Bits = (std::uint64_t{1} << 32) + kMetadataBytes;
     const std::uint32_t last = stage.cpus() - 1;
@@ -147,7 +147,7 @@ CaseOutcome malformed_further_on(Stage& stage) {
     return stage.finish();
 }
 
-// Two refused CPUs, and those whose numbers are 32 more and 32 less.
+// Two refused CPUs, and the CPUs whose numbers are 32 higher and 32 lower.
 CaseOutcome refused_among_forty(Stage& stage) {
     constexpr std::uint32_t kCpus = 40;
     const auto is_refused = [](std::uint32_t cpu) { return cpu == 0 || cpu == 33; };
@@ -178,7 +178,8 @@ void say_capacity(Stage& stage, std::uint64_t bytes, const std::string& what) {
     stage.attach_answers().set_reported_capacity(bytes);
 }
 
-// It may refuse what kmes_attach says without mapping anything, and end as it likes then.
+// The consumer may refuse the answer of kmes_attach without mapping anything, and then exit in any
+// way.
 CaseOutcome no_power_of_two(Stage& stage) {
     const std::uint64_t says = stage.default_setup().capacity_bytes - 4096;
     emit_everywhere(stage, 2, 100);
@@ -187,7 +188,7 @@ CaseOutcome no_power_of_two(Stage& stage) {
     return stage.ending().finish_refused();
 }
 
-// The same of the next buffers.
+// As no_power_of_two, for the next buffers.
 CaseOutcome next_no_power_of_two(Stage& stage) {
     const std::uint64_t says = stage.default_setup().capacity_bytes - 4096;
     emit_everywhere(stage, 2, 100);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Positions (5.1.6.2, E11): they pass a power of two at any access, and a position of the old
+// Positions (5.1.6.2, E11): they pass a power of two at any access, and a position in the old
 // buffer says nothing about the next one.
 #include <cstring>
 #include <string>
@@ -22,8 +22,8 @@ constexpr std::uint64_t bit(int number) {
     return std::uint64_t{1} << number;
 }
 
-// All positions begin `before` bytes before the border, on each CPU seven bytes earlier than on the
-// one before it, and pass the border.
+// All positions begin `before` bytes before the border, each further CPU's seven bytes earlier, and
+// pass the border.
 Setup begin_before(std::uint64_t border, std::uint64_t before, std::uint64_t capacities = 0) {
     const auto begin = [=](RingsSetup& rings) {
         for (std::uint32_t cpu = 0; cpu < rings.cpus; ++cpu)
@@ -35,10 +35,10 @@ Setup begin_before(std::uint64_t border, std::uint64_t before, std::uint64_t cap
 const Steps kPassBorder{Delivered{}, EmitEverywhere{40, 333}, Delivered{},
                         AtOnce{{OnEachCpu{{Lap{}}}}}, Delivered{}};
 
-// At each access in turn write_pos passes the border; in laps tail_pos does.
+// write_pos passes the border before each access in turn; with laps, tail_pos does.
 Row positions_pass(std::string_view id, std::string_view title, std::string_view description,
                    std::uint64_t border, bool in_laps) {
-    // In laps the border is between tail_pos and write_pos.
+    // With laps the border is between tail_pos and write_pos.
     const std::uint64_t to = in_laps ? border + 3000 : border - 130;
     const Steps actions = in_laps ? Steps{Lap{}} : Steps{Emit{1, 70}};
     return {id,
@@ -62,14 +62,15 @@ std::function<void(RingsSetup&)> begin_at(std::uint64_t position) {
     return [position](RingsSetup& rings) { rings.start_positions.assign(rings.cpus, position); };
 }
 
-// New buffers whose positions are higher by this, with three events more.
+// New buffers with positions that are higher by this, and three more events.
 Step shift(std::int64_t by) {
     return InOrder{
         {Asleep{}, AtOnce{{Resize{current(), PositionRule::shift, static_cast<std::uint64_t>(by)},
                            EmitEverywhere{3, 300}}}}};
 }
 
-// The bytes of an event of `bytes` bytes with this sequence number, as a log of logs holds them.
+// The bytes of an event with this size and sequence number, as a payload that contains a log has
+// them.
 std::string image_of_event(std::uint32_t bytes, std::uint64_t sequence) {
     std::string image(bytes, 'i');
     const auto put = [&image](std::uint64_t at, auto word) {
@@ -82,7 +83,7 @@ std::string image_of_event(std::uint32_t bytes, std::uint64_t sequence) {
     return image;
 }
 
-// In the new buffer the old read position is inside a payload, which could be the image of the next
+// In the new buffer the old read position is inside a payload that could be the image of the next
 // event.
 CaseOutcome image_at_the_old_position(Stage& stage) {
     constexpr std::uint32_t kImageBytes = 120;
@@ -109,8 +110,9 @@ CaseOutcome image_at_the_old_position(Stage& stage) {
     return stage.finish();
 }
 
-// What is known of the old buffer by a position is wrong in the new one: another event begins
-// there. One large event alone is copied into the new buffer, so that nothing else is read before.
+// What a consumer remembers about a position of the old buffer is wrong in the new one: another
+// event begins there. Only one large event is copied to the new buffer, so nothing else is read
+// before.
 CaseOutcome event_at_the_old_position(Stage& stage) {
     constexpr std::uint64_t kBytes = 100;
     constexpr std::uint64_t kEvents = 5;
@@ -189,7 +191,8 @@ const Row kOldPositionRows[] = {
      event_at_the_old_position},
 };
 
-// Nothing survives that could move a reader, whose old position is beyond all of the new buffer.
+// No surviving event can move the reader, whose old position is beyond everything in the new
+// buffer.
 const Row kZeroPositionRows[] = {
     {"E11/empty-and-begins-at-zero",
      erratum,

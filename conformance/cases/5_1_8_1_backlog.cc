@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Much that is unread: more than anybody copies, counts or delivers at once. What such a consumer
-// keeps from one part to the next (the begin of an event, a count, a position, that its buffer was
-// replaced) must hold when the ring has moved on in between.
+// A large unread backlog: more than a consumer copies, counts or delivers at once. What it keeps
+// from one part to the next must still hold if the ring has moved on in between: the beginning of
+// an event, a count, a position, that its buffer was replaced.
 #include <bit>
 #include <memory>
 #include <string>
@@ -24,7 +24,7 @@ constexpr std::uint64_t kEvents = 1500;
 constexpr std::uint64_t kEventBytes = 1000;
 const Setup kBacklogRing{.cpus = 1, .capacity = kCapacity};
 
-// All events at once, so that the consumer sees no part of them alone.
+// All events at once, so that the consumer never sees only a part of them.
 const Step kBacklog = AtOnce{{Emit{kEvents, kEventBytes}}};
 
 // `passed` bytes of the backlog are overwritten.
@@ -32,7 +32,7 @@ Step overtake(std::uint64_t passed) {
     return EmitBytes{kCapacity - kEvents * kEventBytes + passed};
 }
 
-// While the consumer reads: in the first part that it copies, or in a later one.
+// Overwrites while the consumer reads: in the first part that it copies, or in a later one.
 Steps torn_on_the_way(std::uint64_t page) {
     const auto torn_by = [page](std::uint64_t passed) {
         return Steps{
@@ -42,7 +42,7 @@ Steps torn_on_the_way(std::uint64_t page) {
     return {each({page * kPageBytes + 3 * kEventBytes / 2, kEvents * kEventBytes}, torn_by)};
 }
 
-// The least size with such a type whose multiples end `left` bytes before `window`; 0: none.
+// The smallest size with such a type whose multiples end `left` bytes before `window`; 0: none.
 std::uint64_t size_that_leaves(std::uint64_t window, std::uint64_t left, std::uint64_t type_bytes) {
     constexpr std::uint64_t kMost = 4000;
     for (std::uint64_t bytes = kLeastEventBytes + type_bytes; bytes <= kMost; ++bytes) {
@@ -51,8 +51,8 @@ std::uint64_t size_that_leaves(std::uint64_t window, std::uint64_t left, std::ui
     return 0;
 }
 
-// Copied in parts of any power of two, an event's header is cut at each field, and the part of it
-// that is there is not yet a header.
+// A consumer that copies parts of any power of two cuts an event's header at each field. The copied
+// part is then not a whole header.
 Step headers_cut() {
     constexpr std::uint64_t kTypeBytes = 256;  // so that the first byte of type_len alone is 0
     InOrder all;
@@ -69,8 +69,8 @@ Step headers_cut() {
     return all;
 }
 
-// The first `left` bytes of an event_size are there, and are a size that none can have: what of it
-// is not there must not be taken for zeros. The events before it are as large, but for the first.
+// The first `left` bytes of an event_size are copied, and form an impossible size: the missing
+// bytes are not zeros. The events before it have the same size, except the first.
 Steps cut_in_its_size(std::uint64_t window, std::uint64_t left, std::uint64_t bytes) {
     constexpr std::uint64_t kFirstAtLeast = 64;
     const std::uint64_t before = (window - left - kFirstAtLeast) / bytes;
@@ -80,7 +80,7 @@ Steps cut_in_its_size(std::uint64_t window, std::uint64_t left, std::uint64_t by
 Step sizes_cut() {
     InOrder all;
     for (std::uint64_t window = 4096; window <= kMebibyte; window *= 2) {
-        // 0x101 to 0x11d and 0x1000a: a byte or two of them are less than any size.
+        // 0x101 to 0x11d and 0x1000a: the first byte or two of these are less than any size.
         all.steps.push_back(InOrder{cut_in_its_size(window, 1, 0x101)});
         all.steps.push_back(InOrder{cut_in_its_size(window, 1, 0x11d)});
         if (window >= 0x40000) all.steps.push_back(InOrder{cut_in_its_size(window, 2, 0x1000a)});
@@ -90,13 +90,13 @@ Step sizes_cut() {
 
 constexpr std::uint64_t kMany = 20'000;
 const std::uint64_t kSmallBytes = kLeastEventBytes + 10;
-// The least ring in which all of them survive.
+// The smallest ring in which all of them survive.
 const std::uint64_t kManyRing = std::bit_ceil(kMany * kSmallBytes);
 
 constexpr std::uint64_t kSmallest = 70'000;
 const std::uint64_t kSmallestRing = std::bit_ceil(kSmallest * kLeastEventBytes);
 
-// As many events as that ring can have: more than 65,536 in each form of the layout.
+// As many events as that ring can contain: more than 65,536 in each form of the layout.
 const std::uint64_t kFull = kSmallestRing / kLeastEventBytes;
 const Step kFullRing = Emit{kFull, kLeastEventBytes};
 const std::string kFullText =
@@ -104,7 +104,7 @@ const std::string kFullText =
 const std::uint64_t kFullMebibytes = kSmallestRing / kMebibyte;
 
 // Overwrites everything in the next buffer before the `look`-th access to its page. Returns how
-// many accesses are left until then.
+// many accesses are left before that.
 std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64_t look) {
     const auto left = std::make_shared<std::uint64_t>(look);
     stage.hooks().set_on_mapped([&stage, left](const Mapped& mapped) {
@@ -118,8 +118,8 @@ std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64
     return left;
 }
 
-// All that is unread survives in the next buffer; but that is overwritten before it is read there.
-// What the old one holds is still whole.
+// All unread events survive in the next buffer, but that one is overwritten before it is read. The
+// old buffer still has all of them.
 void next_buffer_overtaken(Stage& stage) {
     constexpr std::uint64_t kLooks = 24;
     constexpr std::uint64_t kAccessesAtMost = 24;
@@ -142,8 +142,8 @@ void next_buffer_overtaken(Stage& stage) {
     }
 }
 
-// A full ring of events comes after the last load of write_pos. The load of generation that follows
-// finds the buffer replaced.
+// A full ring of events arrives after the last load of write_pos. The following load of generation
+// shows that the buffer was replaced.
 void full_as_it_looks(Stage& stage) {
     constexpr int kLooks = 2;
     for (int look = 1; look <= kLooks; ++look) {

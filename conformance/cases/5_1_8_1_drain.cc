@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The drain loop (5.1.8.1): order, sequence numbers, gaps and batches (5.1.7, 5.1.9), and several
-// events at once of which some are overwritten.
+// The drain loop (5.1.8.1): order, sequence numbers, gaps and batches (5.1.7, 5.1.9), and bursts of
+// events of which some are overwritten.
 #include <bit>
 #include <vector>
 
@@ -12,7 +12,8 @@ namespace kmes::conformance {
 
 namespace {
 
-// They have one timestamp, and here everything else but the sequence number is the same, too.
+// A batch with one timestamp, whose events also agree in everything else except the sequence
+// number.
 void emit_equal_batch(Stage& stage) {
     stage.rings().batch(0, std::vector<EventSpec>(5, stage.rings().make(90)));
 }
@@ -80,7 +81,7 @@ constexpr std::uint64_t kBurst = 8;
 constexpr std::uint64_t kBurstEventBytes = 700;
 const Steps kEmitBurst{Emit{kBurst, kBurstEventBytes}};
 
-// The ring is full except for the burst. tail_pos moves `passed` bytes into the burst.
+// The ring is full of older events and the burst. tail_pos moves `passed` bytes into the burst.
 Step overwrite_burst_bytes(std::uint64_t passed) {
     return EmitBytes{current() - kBurst * kBurstEventBytes + passed};
 }
@@ -89,7 +90,7 @@ Step overwrite_burst(std::uint64_t passed) {
     return BeforeAccessTo{.wake = kEmitBurst, .actions = {overwrite_burst_bytes(passed)}};
 }
 
-// As many small events as the ring holds, and `more`.
+// Emits as many small events as the ring holds, and `more`.
 Step emit_full_ring_and(std::uint64_t more) {
     return Emit{current(1, kLeastEventBytes) + more, kLeastEventBytes};
 }

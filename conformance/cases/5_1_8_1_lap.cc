@@ -34,14 +34,15 @@ Steps lapped(std::uint64_t event_bytes, std::uint64_t laps) {
             })};
 }
 
-// -- More than 32 bits of a distance, or of a number of events, can tell --
+// -- Distances and numbers of events that exceed 32 bits --
 
 constexpr std::uint64_t kOutrunCapacity = 512 * kKibibyte;
 constexpr std::uint64_t k31 = std::uint64_t{1} << 31;
 constexpr std::uint64_t k32 = std::uint64_t{1} << 32;
 const Setup kOutrunRing{.cpus = 1, .capacity = kOutrunCapacity};
 
-// In its sleep, and before each of its first accesses to the metadata page.
+// Plays the actions while the consumer sleeps, and before each of its first accesses to the
+// metadata page.
 Step asleep_and_before_accesses(const Steps& actions) {
     return InOrder{{Asleep{}, AtOnce{actions}, Asleep{},
                     BeforeEachAccess{.actions = {AtOnce{actions}}, .last = 10}}};
@@ -51,7 +52,7 @@ Steps outrun(std::uint64_t bytes) {
     return {asleep_and_before_accesses({Outrun{bytes}})};
 }
 
-// Before it the consumer meets a gap that any number can hold: whether it counts what it has lost.
+// First the consumer meets a gap that fits any number, to see whether it counts what it has lost.
 Step outrun_by_events(int bits, const Steps& afterwards) {
     const std::uint64_t kLeastBytes = kLeastEventBytes + 2;
     Steps actions{
@@ -61,11 +62,11 @@ Step outrun_by_events(int bits, const Steps& afterwards) {
         {Asleep{}, AtOnce{{Emit{9, kOutrunCapacity / 8}}}, asleep_and_before_accesses(actions)}};
 }
 
-// While the consumer reads an event; then once more, so that tail_pos, less the laps, is inside of
-// the event.
+// Outruns the consumer while it reads an event. Then once more, so that tail_pos minus the laps is
+// inside of the event.
 Steps outrun_under_read(std::uint64_t bytes) {
     constexpr std::uint64_t kEventBytes = 16 * kPageBytes - 64;
-    constexpr std::uint64_t kStoppedAt = 12 * kPageBytes;  // after the final tail_pos
+    constexpr std::uint64_t kStoppedAt = 12 * kPageBytes;  // after the final load of tail_pos
     const auto torn_by = [bytes](std::uint64_t more) {
         return Steps{Place{}, UnderRead{.at = kStoppedAt,
                                         .wake = {Emit{1, kEventBytes}},
@@ -76,8 +77,8 @@ Steps outrun_under_read(std::uint64_t bytes) {
 
 // -- Torn reads --
 
-// An event of some pages is at the begin of the ring. `overwrite` comes before the first access to
-// one of its pages from `first_page` on: the consumer has read old bytes by then, and reads new
+// An event of some pages is at the beginning of the ring. `overwrite` comes before the first access
+// to one of its pages from `first_page` on: the consumer has read old bytes by then, and reads new
 // ones next.
 Steps torn_once(std::uint64_t first_page, const Steps& overwrite) {
     return {Place{}, UnderRead{.at = first_page * kPageBytes,
@@ -90,7 +91,7 @@ Steps torn(std::uint64_t first_page, const Steps& overwrite) {
     return {Times{3, torn_once(first_page, overwrite)}};
 }
 
-// Sizes of which some are plausible, at the begin of the ring, where the header was.
+// Sizes, some of them plausible, at the beginning of the ring, where the header was.
 const TornSizes kMixedSizes[] = {
     {0xffffffff, kShortHeader, 1}, {100, 0xffffffff, 1},        {100, 101, 1},
     {100, kShortHeader, 60000},    {0xffffffff, 0xfffffff0, 1}, {0, kShortHeader, 1},
@@ -122,8 +123,8 @@ void watch_an_event(Stage& stage, std::uint32_t cpu, const std::string& type,
     stage.guards().release();
 }
 
-// The accesses, identified by their instructions, that are worth a lap: all of a few. If there are
-// many, the first and the last of each instruction, and some between.
+// Chooses the accesses, identified by their instructions, before which a lap may matter: all of a
+// few. Of many, the first and the last of each instruction, and some between.
 std::vector<std::size_t> choose_looks(const std::vector<std::uint64_t>& looks) {
     constexpr std::size_t kAllOf = 40;
     constexpr std::size_t kEvenly = 16;
@@ -163,8 +164,8 @@ void lap_at_every_look(Stage& stage) {
 
 constexpr std::uint32_t kEndCpus = 12;
 
-// The same with end events, one for each CPU, at the last accesses. The consumer decides by its
-// copy whether the event is the end: it ends the CPU, or has seen the overwrite.
+// As lap_at_every_look with end events, one for each CPU, at the last accesses. The consumer
+// decides by its copy whether the event is the end: it ends the CPU, or has noticed the overwrite.
 void lap_the_end_at_every_look(Stage& stage) {
     const std::string end_type(kEndEventType);
     std::size_t looks = 0;
@@ -187,13 +188,13 @@ void lap_the_end_at_every_look(Stage& stage) {
 constexpr std::uint64_t kSmall = 64 * kKibibyte;
 const Steps kShrinkToLargeSurvivor{OnEachCpu{{Emit{1, kSmall / 8 * 5}}}, Resize{kSmall}};
 
-// By which instruction, and at which offset of the metadata page.
+// The instruction, and the offset in the metadata page.
 using Place = std::pair<std::uint64_t, std::uint64_t>;
 
-// E20: the consumer has a large survivor before it when an event of half the capacity moves
-// tail_pos up to write_pos to make room for itself, and is published a few accesses later. For each
-// access to the metadata page of the new buffer in turn. Until then so much of it as `written` says
-// is in the ring. Returns the place of the k-th access, if there was one.
+// E20: a consumer has a large survivor before it. An event of half the capacity moves tail_pos up
+// to write_pos to make room for itself, and is published a few accesses later. Played for each
+// access to the metadata page of the new buffer. Until the publication the part `written` of the
+// event is in the ring. Returns the place of the k-th access, if there was one.
 std::optional<Place> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Written written) {
     constexpr std::uint64_t kAccessesBetween = 5;
     constexpr std::uint64_t kAccessesAtMost = 100;
@@ -217,7 +218,8 @@ std::optional<Place> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Written
     stage.resize(kSmall);
     stage.waits().until([&] { return accesses > 0; }, "an access to the new buffer of CPU 0");
     stage.waits().asleep_or_stuck(0);
-    // It may sleep before the fifth access, and make more of them when the event is there.
+    // The consumer may sleep before the fifth access, and make more accesses when the event is
+    // there.
     for (stage.waits().mapped();; stage.rings().commit(0)) {
         if (!stage.rings().is_reserved(0)) stage.wait_asleep();
         if (!stage.rings().is_reserved(0)) break;
@@ -229,8 +231,9 @@ std::optional<Place> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Written
     return place;
 }
 
-// Every access in one of the states first, and then in the next: a walk that is ended by its time
-// has been everywhere. A spin repeats a few accesses: from the fourth time on, each comes once.
+// Plays every access with one state first, and then with the next: a walk that its time limit ends
+// has covered all accesses. A spin repeats a few accesses: from the fourth time on, each is played
+// once.
 void tail_at_write_pos(Stage& stage) {
     constexpr std::uint64_t kAccessesAtMost = 64;
     constexpr int kTimesInEachState = 3;

@@ -22,8 +22,8 @@ namespace {
 
 // -- One unread event in a ring of old ones ---------------------------------------------------
 
-// An event that is published later overwrites the event. Until then only the part `written` of it
-// is in the ring.
+// Overwrites the event by one that is published later. Until then only the part `written` of that
+// event is in the ring.
 Steps half_written_at(std::uint64_t page, std::uint64_t type_bytes, Written written) {
     return {Place{}, UnderRead{.at = page * kPageBytes,
                                .wake = {EmitTyped{kVictimBytes, type_bytes}},
@@ -41,8 +41,8 @@ Step half_written(std::uint64_t type_bytes) {
                     })}};
 }
 
-// A consumer might take an event for safe that ends with the region, that wraps, or that has no
-// payload. It begins `before_the_end` bytes before the end of the region.
+// A consumer might assume that an event is safe because it ends with the region, wraps, or has no
+// payload. The event begins `before_the_end` bytes before the end of the region.
 Step torn_at(std::uint64_t before_the_end, std::uint64_t page, std::uint64_t type_bytes) {
     return InOrder{
         {Place{before_the_end}, UnderRead{.at = current() - before_the_end + page * kPageBytes,
@@ -51,7 +51,7 @@ Step torn_at(std::uint64_t before_the_end, std::uint64_t page, std::uint64_t typ
 }
 
 // The end of the region is at the border, and the event crosses it: the new tail_pos is beyond the
-// border, and the previous one was not.
+// border, and the old one is not.
 Step torn_across(int bits) {
     return InOrder{{Asleep{}, EndIfRefused{},
                     MoveWritePos{(std::uint64_t{1} << bits) - 2 * kPageBytes},
@@ -63,7 +63,7 @@ Step torn_across(int bits) {
 // -- The oldest of a ring of unread events ----------------------------------------------------
 
 constexpr std::uint64_t kFollowers = 7;
-// The overwriting event begins this far before the overwritten one, where its header is.
+// The overwriting event begins this many bytes before the overwritten one, where its header is.
 const std::uint64_t kBefore = (kLeastEventBytes + 63) / 64 * 64;
 const Amount kFollowerBytes =
     current(1, kFollowers + 1) - (kVictimBytes + kBefore) / (kFollowers + 1);
@@ -76,13 +76,14 @@ std::string header_at(Stage& stage, std::uint64_t position) {
     return {region + offset, region + offset + kHeaderBytesBeforeType + 1};
 }
 
-// What the header of the oldest event is overwritten with, beside its own bytes.
+// What overwrites the header of the oldest event, in addition to its own bytes.
 struct TornHeader {
     std::uint64_t more = 0;  // event_size claims this many bytes after the event
     std::optional<std::uint64_t> sequence = std::nullopt;
 };
 
-// The event at the begin of the region, which is the oldest but for what `kBefore` bytes hold.
+// The event at the beginning of the region: the oldest one apart from those in the last `kBefore`
+// bytes.
 const Placement& oldest(Stage& stage) {
     const History& history = stage.rings().history();
     return *placement_at(history.buffer(history.present_buffer(0)), 0, 0);
@@ -103,7 +104,7 @@ void forge_oldest(Stage& stage, const TornHeader& torn) {
     stage.rings().emit(0, std::move(over));
 }
 
-// event_size is larger by times/parts of a follower, less `less`.
+// Makes event_size larger by times/parts of a follower, minus `less`.
 Step forge_larger(std::uint64_t times, std::uint64_t parts, std::uint64_t less) {
     return Call{[=](Stage& stage) {
         const std::uint64_t follower =
@@ -112,8 +113,8 @@ Step forge_larger(std::uint64_t times, std::uint64_t parts, std::uint64_t less) 
     }};
 }
 
-// Sizes that fit, and a sequence number that would be wrong in a whole event: 0, which is never
-// assigned, the number of the event that was delivered last, and earlier numbers.
+// Plausible sizes with a sequence number that would be wrong in a whole event: 0, which is never
+// assigned, the last delivered number, and earlier ones.
 Step forge_number(std::uint64_t back) {
     return Call{[back](Stage& stage) {
         const std::uint64_t last = oldest(stage).sequence - 1;
@@ -123,20 +124,20 @@ Step forge_number(std::uint64_t back) {
 
 const Steps kFullRing{Emit{1, kVictimBytes}, Emit{kFollowers, kFollowerBytes}};
 
-// All of the ring is unread when the first header is read.
+// The whole ring is unread when the first header is read.
 Step tear_oldest(const Step& forge) {
     return InOrder{{Place{}, UnderRead{.wake = {AtOnce{kFullRing}}, .actions = {forge}}}};
 }
 
-// All of the ring is delivered, and the next buffer holds it as well. A consumer that skips those
-// events by their sizes continues where a torn one leads it.
+// The whole ring is delivered, and the next buffer contains it as well. A consumer that skips those
+// events by their sizes continues where a torn size leads.
 Step tear_delivered(const Step& forge) {
     return InOrder{{Place{.filler = Filler::small}, InOrder{kFullRing}, Asleep{},
                     InNextBuffer{.actions = {forge}, .pages = NextPages::data}}};
 }
 
-// Far more is unread than anybody copies at once. `passed` bytes of it are overwritten at the first
-// access to a page of it.
+// A backlog far larger than a consumer copies at once. `passed` bytes of it are overwritten at the
+// first access to one of its pages.
 Step torn_backlog(std::uint64_t page, std::uint64_t passed) {
     constexpr std::uint64_t kEvents = 1500;
     constexpr std::uint64_t kEventBytes = 1000;
@@ -155,7 +156,7 @@ EmitTyped large_event(std::uint64_t event_bytes, bool has_payload) {
     return {event_bytes, kTypeBytes, event_bytes - kHeaderBytesBeforeType - kTypeBytes};
 }
 
-// An event that many would not copy as they copy others.
+// An event so large that a consumer may copy it differently.
 Step tear_large(std::uint64_t pages, std::uint64_t stopped_at, bool has_payload = true) {
     const std::uint64_t event_bytes = pages * kPageBytes - 64;
     return InOrder{
@@ -164,8 +165,8 @@ Step tear_large(std::uint64_t pages, std::uint64_t stopped_at, bool has_payload 
                                                    .actions = {overwrite_newest(event_bytes)}}}};
 }
 
-// A consumer that copies piece by piece, and checks after each, has to check after the last piece,
-// too. The first of two iterations counts the accesses to the last page of the event.
+// A consumer that copies and checks piece by piece must also check after the last piece. The first
+// of two iterations counts the accesses to the last page of the event.
 void tear_at_last(Stage& stage, std::uint64_t event_bytes) {
     const std::uint64_t last_page = 1 + (event_bytes - 1) / kPageBytes;
     std::uint64_t looks = 0;
@@ -189,14 +190,14 @@ Step at_last_access(std::uint64_t event_bytes) {
     return Call{[event_bytes](Stage& stage) { tear_at_last(stage, event_bytes); }};
 }
 
-// At its first page, in its middle, at its last.
+// Torn at the first page, in the middle, and at the last page.
 Steps torn_anywhere(std::uint64_t pages) {
     return {tear_large(pages, 0), tear_large(pages, pages / 2), tear_large(pages, pages - 1),
             tear_large(pages, 5, false), at_last_access(pages * kPageBytes - 64)};
 }
 
-// After the k-th load of tail_pos, and before any other access. After its last load, the consumer
-// has read all that it needs.
+// Overwrites after the k-th load of tail_pos, and before any other access. After its last load, the
+// consumer has read all that it needs.
 void overwrite_behind_looks(Stage& stage, const EventSpec& spec,
                             const std::function<void()>& overwrite) {
     constexpr std::uint64_t kLooks = 24;
@@ -219,7 +220,7 @@ void overwrite_behind_looks(Stage& stage, const EventSpec& spec,
     }
 }
 
-// By bytes that are no event's.
+// Overwrites with bytes that belong to no event.
 void lap_behind_looks(Stage& stage, const EventSpec& spec) {
     overwrite_behind_looks(stage, spec, [&stage] {
         overwrite_all(stage, [](std::string& payload, std::uint64_t) {
@@ -228,7 +229,7 @@ void lap_behind_looks(Stage& stage, const EventSpec& spec) {
     });
 }
 
-// More than a byte can count, many pages, and nearly as much as a type may have.
+// A type longer than a byte can count, of many pages, nearly as long as permitted.
 void long_type_lapped_behind_looks(Stage& stage) {
     for (const std::uint64_t type_bytes : {300, 5'000, 60'000})
         lap_behind_looks(stage, stage.rings().make(kHeaderBytesBeforeType + type_bytes + 50,
@@ -236,7 +237,7 @@ void long_type_lapped_behind_looks(Stage& stage) {
 }
 
 // A consumer that reads the payload last may read something else if there is none. The second time,
-// a similar event overwrites it, so that a header that fits is in the same place.
+// a similar event overwrites it, so that a plausible header is in the same place.
 void without_payload_lapped_behind_looks(Stage& stage) {
     const std::uint64_t kBytes = kHeaderBytesBeforeType + 1;
     lap_behind_looks(stage, stage.rings().make(kBytes));
@@ -250,8 +251,8 @@ void large_event_lapped_behind_looks(Stage& stage) {
     lap_behind_looks(stage, stage.rings().make(300 * kPageBytes - 64));
 }
 
-// A producer that is always faster. It overwrites everything unread, a few times after a load of
-// tail_pos and before the read, then after the read and before the load of tail_pos.
+// A producer that is always faster. It overwrites everything unread: a few times between the load
+// of tail_pos and the read, then between the read and the next load of tail_pos.
 class FasterProducer {
   public:
     FasterProducer(Stage& stage, int times)
@@ -273,7 +274,7 @@ class FasterProducer {
     AtGuard at(std::uint64_t offset) {
         const bool is_read = offset >= kMetadataBytes;
         if (!is_read && offset != kTailPosOffset) return AtGuard::step;
-        // System calls that read for the consumer are only counted, at its next load.
+        // Reads by system calls only count, at the consumer's next load.
         const std::uint64_t calls = stage_.testee().tracer().redirected_calls();
         const bool has_called = calls > std::exchange(calls_, calls);
         if (has_called) is_reading_ = has_read_ = true;
@@ -284,7 +285,7 @@ class FasterProducer {
             lap(stage_, 0, kEventBytes);
             if (--left_ == 0 || limit_.is_over()) return AtGuard::release;
         }
-        // Other reads of the consumer before its next load are no reason to stop.
+        // Other reads of the consumer before its next load do not stop it.
         if (is_read)
             stage_.guards().release_data();
         else
@@ -313,8 +314,8 @@ void overtaken_again(Stage& stage) {
 
 constexpr std::uint64_t kRingPages = 64;
 
-// Overwritten in the middle of an event, and the event that it goes on with too, and so on. Some
-// pages are guarded, so that a copy of many at once has done those before.
+// Overwrites in the middle of an event, then in the middle of the next one that the consumer reads,
+// and so on. Some pages are guarded, so a copy of many events at once has read those before.
 void torn_again(Stage& stage) {
     constexpr std::uint64_t kEventBytes = 20'000;
     constexpr std::uint64_t kEvery = 4;
@@ -324,7 +325,7 @@ void torn_again(Stage& stage) {
         return stage.rings().tail(history.present_buffer(0)) / kPageBytes % kRingPages;
     };
     int left = 12;
-    bool is_torn = false;  // since it has looked at the metadata
+    bool is_torn = false;  // since the last load of metadata
     const auto at = [&](const GuardHit& hit) {
         const std::uint64_t page = hit.place.offset_bytes / kPageBytes;
         if (page < kMetadataPages) {
@@ -450,10 +451,11 @@ const Row kOvertakenRows[] = {
 };
 
 // -- By written and unpublished bytes -------------------------------------------------------------
-// The producer shows only tail_pos. Neither write_pos, which stays the same during the copy, nor
-// the distance to the read position shows that the ring has moved on (5.1.7 batch, E8, E16).
+//
+// The producer moves only tail_pos. write_pos stays the same during the copy, so neither it nor the
+// distance to the read position shows that the ring has moved on (5.1.7 batch, E8, E16).
 
-// Events of `bytes` bytes together, none of which is large for the ring.
+// Events of `bytes` bytes in total, none of them large for the ring.
 std::vector<EventSpec> make_some(Stage& stage, std::uint64_t bytes) {
     const std::uint64_t most = capacity(stage, 0) / 16;
     std::vector<EventSpec> specs;
@@ -462,9 +464,8 @@ std::vector<EventSpec> make_some(Stage& stage, std::uint64_t bytes) {
     return specs;
 }
 
-// So much as is written over the event and its successors, unpublished. What takes no more than
-// half of the ring may be one event; more is a batch, of which the last event takes the victim's
-// place where it is not whole.
+// Writes `bytes` unpublished bytes over the event and its successors. Up to half of the ring can be
+// one event. More is a batch, whose last event takes the victim's place if it is not whole.
 void begin_over(Stage& stage, std::uint64_t bytes, Written written) {
     Rings& rings = stage.rings();
     if (bytes <= kVictimBytes) return rings.reserve(0, rings.make(bytes), written);
@@ -476,8 +477,8 @@ void begin_over(Stage& stage, std::uint64_t bytes, Written written) {
 
 constexpr std::uint64_t kPendingRing = kMebibyte;
 
-// The event at the begin of the region and `unread` bytes after it are unread, and nobody sees them
-// apart. The event is overwritten at the first access to one of its pages.
+// The event at the beginning of the region and `unread` bytes after it are unread, and no consumer
+// sees only a part of them. The event is overwritten at the first access to one of its pages.
 Step tear_by_pending(std::uint64_t page, std::uint64_t unread, Written written) {
     return InOrder{{Place{}, UnderRead{.at = page * kPageBytes,
                                        .wake = {AtOnce{{Emit{1, kVictimBytes}, EmitBytes{unread}}}},
@@ -486,8 +487,8 @@ Step tear_by_pending(std::uint64_t page, std::uint64_t unread, Written written) 
                                        }}}}}};
 }
 
-// The ring is full of unread events, or a half, a sixteenth or hardly more than the event itself is
-// unread, so that the consumer is not far back.
+// How much of the ring is unread: all of it, a half, a sixteenth, or little more than the event
+// itself, so that the consumer is hardly behind.
 Steps torn_by_pending(std::uint64_t page) {
     return {tear_by_pending(page, kPendingRing - kVictimBytes, Written::whole),
             tear_by_pending(page, kPendingRing / 2 - kVictimBytes, Written::whole),

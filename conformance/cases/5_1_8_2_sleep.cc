@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Going to sleep and being woken (5.1.8.2, E1 to E3, E17): an event, a swap or a spurious wake at
-// every step, after a wake with an event and without one, and after an unusual iteration
-// (unusual_round.h). store_buffer_cases.cc checks the full barrier.
+// Sleeping and waking (5.1.8.2, E1 to E3, E17). An event, a swap or a spurious wake comes at every
+// step: after a wake with an event, without one, and after an unusual iteration (unusual_round.h).
+// store_buffer_cases.cc checks the full barrier.
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -15,15 +15,15 @@ namespace kmes::conformance {
 
 namespace {
 
-// No consumer attaches in the middle of a swap in the rows without nudging. Every consumer sleeps
-// on its current buffer when its iteration begins. A consumer that sleeps on a retired one made the
-// mistake itself, so it gets no nudge.
+// In the rows without nudging no consumer attaches in the middle of a swap, and every consumer
+// sleeps on its current buffer when its iteration begins. A consumer that sleeps on a retired one
+// made the mistake itself, so it gets no nudge.
 const Steps kResizeAndEmit{Resize{}, Emit{1, 70}};
 
 // A consumer that adapts to spurious wakes has adapted by then.
 constexpr int kWakes = 20;
 
-// Wakes and sleeps: the monitors of need_wake and of the futex check each sleep.
+// Wakes the consumer five times: the monitors of need_wake and of the futex check each sleep.
 CaseOutcome sleeps_five_times(Stage& stage) {
     stage.start();
     for (int round = 0; round < 5; ++round) {
@@ -33,11 +33,11 @@ CaseOutcome sleeps_five_times(Stage& stage) {
     return stage.finish();
 }
 
-// Every wake returns EINTR, as after a signal.
+// Makes every wake return EINTR, as after a signal.
 CaseOutcome waits_that_return_eintr(Stage& stage) {
-    // An event between the last check and the kernel's wait ends the wait with EAGAIN, which shows
-    // nothing here. A few iterations pass until the suite wakes a thread that slept with a time
-    // limit, or for several CPUs.
+    // An event between the last check and the kernel's wait ends the wait with EAGAIN, which proves
+    // nothing here. The suite needs a few iterations to wake a thread that slept with a timeout, or
+    // for several CPUs.
     constexpr int kRoundsAtMost = 60;
     stage.hooks().set_wake_result(-EINTR);
     stage.start();
@@ -51,7 +51,7 @@ CaseOutcome waits_that_return_eintr(Stage& stage) {
     return stage.finish();
 }
 
-// An event between the last check of the consumer and the kernel's: at the entry of the futex wait.
+// Emits between the consumer's last check and the kernel's: at the entry of the futex wait.
 CaseOutcome event_at_the_wait(Stage& stage) {
     int left = 6;
     stage.hooks().set_on_wait([&](const FutexWait&, std::uint32_t cpu) {
@@ -66,8 +66,8 @@ CaseOutcome event_at_the_wait(Stage& stage) {
     return stage.finish();
 }
 
-// Each CPU has one first sleep: the event comes at the first step on the way there on the first
-// CPU, at the second on the second, and so on.
+// Each CPU has one first sleep. On the first CPU the event comes before the first step towards it,
+// on the second CPU before the second step, and so on.
 CaseOutcome event_at_every_first_step(Stage& stage) {
     constexpr std::uint32_t kCpus = 24;
     set_up_cpus(stage, kCpus);
@@ -283,8 +283,8 @@ const Row kSpuriousWakeRows[] = {
      {.cpus = 1, .nudging = false}},
 };
 
-// After a new buffer the consumer has loaded its generation, except where it is empty or replaced.
-// An event is owed there all the same, a swap is not.
+// After a new buffer the consumer has loaded its generation, unless the buffer is empty or
+// replaced. There an event is owed all the same, but a swap is not.
 const std::vector<Disturbance> kKnownDisturbances{
     Disturbance::given_up, Disturbance::lapped,     Disturbance::torn, Disturbance::torn_whole,
     Disturbance::refused,  Disturbance::new_buffer, Disturbance::many};

@@ -24,7 +24,8 @@ constexpr std::string_view kLoadsWritePosAgain =
 
 constexpr std::uint64_t kSmall = 64 * kKibibyte;
 
-// Not at position 0: the positions in the new buffer may be below the old ones.
+// Begins far from position 0, so that the positions in the new buffer may be lower than the old
+// ones.
 Setup far_on(Amount capacity) {
     return {.capacity = capacity,
             .position = 1'000'000,
@@ -32,14 +33,14 @@ Setup far_on(Amount capacity) {
             .before_start = {EmitEverywhere{5, 500}}};
 }
 
-// Events before and after a resize. Everything fits everywhere.
+// Events before and after a resize. All fit into each buffer.
 Step resized(Amount capacity, PositionRule rule = PositionRule::keep, std::uint64_t position = 0) {
     return InOrder{{Asleep{}, EmitEverywhere{5, 500}, Delivered{}, Resize{capacity, rule, position},
                     EmitEverywhere{5, 700}, Asleep{}, EmitEverywhere{3, 900}, Asleep{}}};
 }
 
-// The old buffer holds more than fits into the new one, and the consumer has read none of it. It
-// has delivered an event from the old buffer before.
+// The old buffer contains more than fits into the new one, and the consumer has read none of it. It
+// has delivered an earlier event from the old buffer.
 Step unread_before_a_shrink(const Steps& unread) {
     return InOrder{{EmitEverywhere{}, Asleep{},
                     AtOnce{{OnEachCpu{unread}, Resize{usual()}, EmitEverywhere{2, 100}}}, Asleep{},
@@ -54,8 +55,8 @@ Steps resized_twice(std::uint64_t events) {
             Asleep{}};
 }
 
-// The newest event does not fit into the smaller buffer, so nothing is copied: a buffer that is
-// empty, of a CPU of which events were delivered.
+// The newest event does not fit into the smaller buffer, so nothing is copied: an empty buffer of a
+// CPU with delivered events.
 Steps empty_next_buffer(std::uint64_t done) {
     return {Times{done > 0 ? 1u : 0u, {Resize{4 * kSmall}}},
             Emit{1, 2 * kSmall},
@@ -72,7 +73,7 @@ Steps filled_by(std::uint64_t event_bytes) {
     return {Asleep{}, EndIfRefused{}, Lap{event_bytes}, Asleep{}};
 }
 
-// Only the sequence number tells what is new: a clock may be set back, and a batch has one time.
+// Only the sequence number tells what is new: a clock can go back, and a batch has one timestamp.
 Step set_clock_back(std::uint64_t hours) {
     return Call{[hours](Stage& stage) {
         constexpr std::uint64_t kHourNs = 3'600'000'000'000;
@@ -80,8 +81,8 @@ Step set_clock_back(std::uint64_t hours) {
     }};
 }
 
-// E19: swapped after the mmap and before generation can have been read: what is read there is the
-// successor's number, in a buffer that is dead.
+// E19: a swap after the mmap and before generation can have been loaded. The load then gives the
+// successor's number, in a dead buffer.
 CaseOutcome swap_behind_the_mmap(Stage& stage) {
     int left = 3;
     stage.hooks().set_on_mapped([&stage, &left](const Mapped&) {
@@ -102,7 +103,7 @@ CaseOutcome swap_behind_the_mmap(Stage& stage) {
     return stage.finish();
 }
 
-// The buffer that is retired before it is read has events that no other one has: a consumer that
+// A buffer that is retired before it is read has events that no other buffer has. A consumer that
 // delivers them has moved to it.
 CaseOutcome swap_behind_the_mmap_with_events(Stage& stage) {
     constexpr int kTimes = 3;
@@ -118,7 +119,7 @@ CaseOutcome swap_behind_the_mmap_with_events(Stage& stage) {
             if (is_done || !is_present(stage, mapped, 0)) return;
             is_done = true;
             emit_some(stage, 0, 3, 100);
-            emit_some(stage, 0, 1, large / 2);  // nothing of it fits into the next one
+            emit_some(stage, 0, 1, large / 2);  // none of it fits into the next buffer
             stage.resize(small);
             emit_some(stage, 0, 1, 100);
         });
@@ -129,8 +130,8 @@ CaseOutcome swap_behind_the_mmap_with_events(Stage& stage) {
     return stage.finish();
 }
 
-// The end event is the last of a buffer that is replaced: on a CPU for each access at which that
-// may happen.
+// The end event is the last event of a replaced buffer. One CPU is used for each access at which
+// the replacement may happen.
 CaseOutcome end_at_every_step(Stage& stage) {
     constexpr std::uint32_t kAccesses = 14;
     set_up_cpus(stage, kAccesses + 1);
@@ -148,7 +149,7 @@ CaseOutcome end_at_every_step(Stage& stage) {
     return stage.finish();
 }
 
-// Retired buffers that are still open or mapped when everybody has long moved on.
+// Finds retired buffers that are still open or mapped long after all threads have moved on.
 CaseOutcome closes_what_it_leaves(Stage& stage) {
     const ShortenedWaits shortened_waits(stage.waits());
     stage.start();
@@ -159,8 +160,8 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
         emit_everywhere(stage, 1, 100);
         stage.wait_asleep();
     }
-    // One buffer a CPU is in use; a consumer may let go late, by a timer too, but not of everything
-    // ever.
+    // One buffer for each CPU is in use. A consumer may release late, also by a timer, but not keep
+    // everything for ever.
     const std::size_t most = 4 * static_cast<std::size_t>(stage.cpus());
     give_time(stage, [&] {
         Tracer& tracer = stage.testee().tracer();
@@ -354,9 +355,8 @@ const Row kResizeRows[] = {
 
 // -- Several CPUs --
 
-// The buffers are made smaller one CPU after the other (5.1.8.4). The first change is seen; before
-// the attach that it leads to is answered, each other CPU has had more than the next buffer holds,
-// and has been changed too.
+// The buffers shrink one CPU after the other (5.1.8.4). The consumer sees the first change. Before
+// its attach is answered, each other CPU gets more than the next buffer holds, and is changed too.
 void change_on_the_way(Stage& stage, std::uint32_t seen, std::uint64_t next_bytes) {
     constexpr std::uint64_t kUnread = 24;
     const SwapSpec next{next_bytes};
@@ -373,7 +373,7 @@ void change_on_the_way(Stage& stage, std::uint32_t seen, std::uint64_t next_byte
     stage.rings().swap(seen, next);
     stage.waits().until_or_asleep([&is_done] { return is_done; }, seen);
     stage.hooks().set_on_attach(nullptr);
-    change_others();  // nobody has attached: that CPU has ended
+    change_others();  // no thread has attached: that CPU has ended
     stage.wait_asleep();
 }
 
@@ -382,7 +382,7 @@ CaseOutcome changed_on_the_way_to_another(Stage& stage) {
     set_up_cpus(stage, 3, 4 * small);
     stage.start();
     for (std::uint32_t seen = 0; seen < stage.cpus(); ++seen) {
-        // It is proven to read these buffers, and not only to have them.
+        // The consumer is proven to read these buffers, and not only to have them.
         stage.wait_asleep();
         emit_everywhere(stage, 1, 100);
         stage.wait_asleep();
@@ -421,7 +421,7 @@ const Row kSeveralChangeRows[] = {
 
 // -- What survives in the next buffer --
 
-// The number that follows the last one of the old buffer was used by a dropped event.
+// A dropped event used the number after the last one of the old buffer.
 const Row kGapOverSwapRows[] = {
     {{"5.1.8.3-5/gap-over-a-swap", Level::must, "5.1.8.3-5", "a dropped event before a resize",
       "Drop events just before a resize, so that the sequence has a gap there.",
@@ -435,7 +435,7 @@ const Row kGapOverSwapRows[] = {
      {.before_start = {EmitEverywhere{3, 200}}}},
 };
 
-// The next buffer holds a few of the events; the others are in the old one alone (E10).
+// The next buffer contains a few of the events; the others are only in the old one (E10).
 const Row kThousandUnreadRows[] = {
     {{"E10/a-thousand-unread", Level::erratum, "E10", "a thousand unread events in the old buffer",
       "Emit 1000 events. While they are unread, replace the buffer by a buffer that holds few of "
@@ -445,7 +445,7 @@ const Row kThousandUnreadRows[] = {
      {.cpus = 1, .capacity = kSmall}},
 };
 
-// After the shrink one event is all that the new buffer holds, to the last byte.
+// After the shrink one event fills the new buffer to the last byte.
 const Row kFullNextBufferRows[] = {
     {{"E20/fills-the-new-buffer", Level::erratum, "E20", "an event as large as the new buffer",
       "Shrink the buffer to exactly the size of an event that survives.",

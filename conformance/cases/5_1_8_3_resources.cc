@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What belongs to a buffer is given back when the buffer is left (5.1.8.3 step 6): files, mappings
-// and memory of the testee, counted over many changes. By three hundred sleeps or changes, counters
-// of a byte have gone round, and tables that were large enough are full.
+// The consumer releases what belongs to a buffer when it leaves the buffer (5.1.8.3 step 6): files,
+// mappings and memory, counted over many changes. After three hundred sleeps or changes, byte
+// counters have wrapped, and tables that seemed large enough are full.
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -18,8 +18,8 @@ namespace {
 
 using enum Level;
 
-// More files than the default limit allows, for the buffers that the runner keeps. The testee has
-// been started before, and keeps its own limit.
+// Raises the runner's limit of files beyond the default, for the buffers that it keeps. The testee
+// has started before, and keeps its own limit.
 class ManyFiles {
   public:
     explicit ManyFiles(rlim_t needed) {
@@ -38,14 +38,14 @@ class ManyFiles {
     rlimit before_{};
 };
 
-// What happens between one resize and the next. `ends`, `refused`: before them all, CPU 1 ends, or
-// is refused. `swaps`: the buffers are replaced once more, behind the attach that follows.
-// `one_cpu`: nothing, and it is no resize, but the buffer of CPU 2 alone is replaced.
+// What happens between two resizes. `ends`, `refused`: before the first one, CPU 1 ends or is
+// refused. `swaps`: the buffers are replaced once more, after the following attach. `one_cpu`: only
+// the buffer of CPU 2 is replaced, without a resize.
 enum class Between { events, nothing, swaps, ends, refused, one_cpu };
 
-// Four counts of the testee's resources, `stretch` resizes apart. Of three resizes one grows, one
-// shrinks and one keeps the capacity. A loss at each resize of one kind on one CPU is 16 pieces in
-// fifty.
+// Counts the testee's resources four times, `stretch` resizes apart. Of three resizes one grows,
+// one shrinks and one keeps the capacity. A leak at each resize of one kind on one CPU is 16 pieces
+// in fifty.
 struct ManyResizes {
     int stretch;
     Between between;
@@ -98,8 +98,8 @@ CaseOutcome ManyResizes::operator()(Stage& stage) const {
     return stage.finish();
 }
 
-// An event is overwritten while it is read, and discarded: so is the room for it. All begin at the
-// same place.
+// Overwrites an event while it is read. The consumer discards it, and must release the room for it.
+// All begin at the same place.
 void tear_one(Stage& stage, std::uint64_t ring_bytes, std::uint64_t event_bytes) {
     constexpr std::uint64_t kOver = 4;
     overwrite_under_read(
@@ -119,7 +119,7 @@ CaseOutcome many_torn_reads(Stage& stage) {
     for (int i = 1; i <= kLooks * kStretch; ++i) {
         stage.wait_asleep();
         if (stage.testee().has_ended(0))
-            return stage.finish();  // refused: the judge says whether rightly
+            return stage.finish();  // refused: the judge decides whether that was correct
         tear_one(stage, kRing, kEventBytes);
         if (i % kStretch == 0) looks.push_back(count_holdings(stage));
     }

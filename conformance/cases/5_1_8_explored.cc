@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Explored cases: every interleaving of a short play, with the producer acting at each access of
-// the testee to its buffers (conformance/explorer).
+// Explored cases: every interleaving of a short play, in which the producer acts before each access
+// of the testee to its buffers (conformance/explorer).
 #include <fmt/format.h>
 
 #include "conformance/cases/play.h"
@@ -19,7 +19,8 @@ constexpr std::string_view kExpectation =
     "The consumer delivers every event that survives, once and whole, and never sleeps on one, "
     "whatever happens between two of its accesses.";
 
-// The row of a scenario (explorer/scenarios.h). `share`: of the time of all explored cases.
+// The row of a scenario (explorer/scenarios.h). `share`: its part of the time of all explored
+// cases.
 Case explored(std::string_view id, std::string_view clause, std::string_view title,
               std::string_view description, std::string_view scenario_name, double share,
               std::string_view expectation = kExpectation) {
@@ -75,7 +76,7 @@ const std::vector<Case> kExploredCases = {
              "Emit events of more than a page on two CPUs. Hold a thread at each of its accesses "
              "while the others deliver events as large.",
              "two-large", 0.05),
-    // Drawn at random, without an end of their own.
+    // Random schedules, which do not end by themselves.
     explored("5.1.8/explored-turns", "5.1.8", "turns by priority (PCT)",
              "Serve two CPUs. Give the producer's actions and the consumer's threads random "
              "priorities, and run the runnable one with the highest. At a few accesses, give the "

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Much at once (5.1.3, 5.1.8.4, 5.1.9): the largest buffers, many laps, and events while the
-// consumer runs, without any staging: what a test machine would see. The oracle excuses what was
-// overwritten before it could have been read.
+// High load (5.1.3, 5.1.8.4, 5.1.9): the largest buffers, many laps, and events while the consumer
+// runs, without stops. The oracle excuses what was overwritten before it could be read.
 #include <fmt/format.h>
 
 #include "conformance/cases/play.h"
@@ -17,8 +16,8 @@ using enum Level;
 
 constexpr std::uint64_t kLargest = 256ull << 20;
 
-// The files are sparse: only what is written takes memory. A consumer that keeps a copy of its own
-// of a whole ring needs the room for it.
+// The files are sparse: only written pages take memory. A consumer that copies a whole ring needs
+// as much again.
 void check_memory(Stage&) {
     constexpr std::uint64_t kNeeded = 2ull << 30;
     const std::uint64_t available = read_kib("/proc/meminfo", "MemAvailable:");

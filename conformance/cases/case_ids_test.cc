@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The list of cases keeps its rules, and its ids are those of case-ids.txt: known-failures lists
-// and reports of other projects name them, so an id that was once given is never changed or taken
-// again.
+// The list of cases obeys its rules, and its ids are those of case-ids.txt. Known-failures lists
+// and reports of other projects contain the ids, so an id never changes and is never used again.
 #include <gtest/gtest.h>
 
 #include <fstream>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The types of each pair in colliding_types.h have one hash, and are two.
+// The types of each pair in colliding_types.h differ, and have the same hash.
 #include "conformance/cases/colliding_types.h"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ const std::map<std::string_view, Hash>& hashes() {
     return all;
 }
 
-// Published check values, so that the hashes are those of their names.
+// Published check values prove that the hash functions are correct.
 TEST(CollidingTypes, TheHashesAreTheirs) {
     EXPECT_EQ(hashes().at("FNV-1a")("a"), 0xe40c292c);
     EXPECT_EQ(hashes().at("FNV-1")("a"), 0x050c5d7e);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // A kmes_attach that fails after a change of generation (contract, decided on 2026-11-25). The
-// consumer delivers what is unread in the old buffer, and tries again, 100 ms after a failure at
-// the latest; or it delivers that, and ends with a non-zero status.
+// consumer delivers what is unread in the old buffer, and tries again at most 100 ms after a
+// failure. Or it delivers that, and exits with a non-zero status.
 #include <fmt/format.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -22,11 +22,11 @@ namespace {
 using enum Level;
 
 constexpr std::string_view kClause = "contract-1";
-// EAGAIN, where the form of the layout has it.
+// EAGAIN, if the form of the layout has it.
 const int kNotYet = layout().error_before_rings;
 const int kErrors[] = {kNotYet, ENOMEM, EMFILE, ENFILE, EPERM};
 
-// By these a thread may come from one attempt to the next, and does not rest.
+// Calls between two attempts in which a thread does not rest.
 bool may_rest_in(long call) {
     static constexpr long kRestless[] = {
         1091,           SYS_close,         SYS_mmap,    SYS_munmap,   SYS_fstat,
@@ -37,11 +37,12 @@ bool may_rest_in(long call) {
     return std::find(std::begin(kRestless), std::end(kRestless), call) == std::end(kRestless);
 }
 
-// Makes calls of kmes_attach fail, and watches what the consumer does in between. Before start().
+// Makes calls of kmes_attach fail, and checks what the consumer does in between. Create it before
+// start().
 class FailingAttach {
   public:
     explicit FailingAttach(Stage& stage) : stage_(stage) {
-        stage.waits().set_nudging(false);  // no nudge may stand in for another attempt
+        stage.waits().set_nudging(false);  // no nudge may replace another attempt
         stage.findings().let_give_up();
         stage.hooks().set_on_call([this](pid_t, long number) {
             if (is_failing_ && may_rest_in(number)) without_rest_ = 0;
@@ -62,7 +63,7 @@ class FailingAttach {
     }
 
   private:
-    // A correct consumer comes to none of them: one attempt may follow another at once.
+    // A correct consumer reaches neither limit: one attempt may follow another at once.
     static constexpr int kAtOnce = 2;
     static constexpr int kWithoutRest = 300;
     static constexpr Clock::duration kRests = std::chrono::milliseconds(400);
@@ -82,7 +83,8 @@ class FailingAttach {
         stage_.attach_answers().set_errors({error_});
     }
 
-    // Time counts in which every thread sleeps: one that waits for a processor is not to blame.
+    // Only time in which every thread sleeps counts: a thread that waits for a processor is not to
+    // blame.
     void watch() {
         const TimePoint now = Clock::now();
         const Clock::duration passed = now - std::exchange(looked_, now);
@@ -97,7 +99,8 @@ class FailingAttach {
             return stage_.testee().tracer().activity(thread) == Activity::kBlocked;
         });
         const bool slept_before = std::exchange(all_slept_, all_sleep);
-        constexpr std::chrono::milliseconds kGap{50};  // else the runner has not looked
+        constexpr std::chrono::milliseconds kGap{
+            50};  // after a longer gap, the runner had no processor
         if (all_sleep && slept_before && passed < kGap) slept_ += passed;
         if (slept_ > kRests)
             stop_failed(
@@ -121,19 +124,19 @@ class FailingAttach {
 
 struct Change {
     std::uint32_t cpu = 0;
-    std::uint64_t unread = 0;  // events that only the old buffer holds
+    std::uint64_t unread = 0;  // events that only the old buffer has
     int error = 0;
     int times = 1;
     int passed = 0;
 };
 
-// What the testee owes, should it give up.
+// What the testee owes if it gives up.
 struct Owed {
     std::uint32_t cpu = 0;
     std::uint64_t sequence = 0;
 };
 
-// Events, a change, and a lap of the next buffer; the attaches that follow fail.
+// Events, a change, and a lap of the next buffer; the following attaches fail.
 Owed change(Stage& stage, FailingAttach& attach, const Change& what) {
     emit_some(stage, what.cpu, what.unread, 200);
     const std::vector<kmes::conformance::Event>& events =
@@ -145,7 +148,7 @@ Owed change(Stage& stage, FailingAttach& attach, const Change& what) {
     return owed;
 }
 
-// It has ended with a non-zero status: right, if the old buffer was delivered before.
+// The testee has exited with a non-zero status: correct if it delivered the old buffer before.
 CaseOutcome end_given_up(Stage& stage, const Owed& owed) {
     const std::uint64_t delivered = stage.testee().progress().last_sequence(owed.cpu);
     if (delivered < owed.sequence)
@@ -165,12 +168,12 @@ CaseOutcome play_changes(Stage& stage, const std::vector<Change>& changes) {
     try {
         for (const Change& each : changes) {
             stage.wait_asleep();
-            // It is proven to read this buffer, and not only to have it.
+            // The consumer is proven to read this buffer, and not only to have it.
             emit_everywhere(stage, 1, 100);
             stage.wait_asleep();
             stage.holding().freeze();
             owed = change(stage, attach, each);
-            // What the others have unread is in live buffers.
+            // Unread events of the other CPUs are in live buffers.
             for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
                 if (cpu != each.cpu) emit_some(stage, cpu, 2, 100);
             }
@@ -183,7 +186,7 @@ CaseOutcome play_changes(Stage& stage, const std::vector<Change>& changes) {
     return stage.finish();
 }
 
-// On so many CPUs.
+// The changes on `cpus` CPUs.
 struct Changes {
     std::uint32_t cpus;
     std::vector<Change> changes;
@@ -208,7 +211,7 @@ Changes fails_with(int error) {
              {0, 5, error, 6, 1}}};
 }
 
-// The change comes before each access to the page in turn; each leads to another error.
+// The change comes before each access to the page in turn, each time with another error.
 CaseOutcome fails_at_every_step(Stage& stage) {
     constexpr std::uint64_t kStepsAtMost = 40;
     set_up_one_cpu(stage);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Before a consumer sleeps or exits, all records are written, whole, and the consumer has checked
-// again. It is irrelevant which thread does it, how the waits are limited and what ends them.
+// again. That holds whichever thread does it, whatever the timeouts of the waits, and whatever ends
+// them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,8 +25,8 @@ using enum Level;
 
 constexpr std::uint32_t kCpus = 2;
 
-// Blames a thread that has loaded CPU 0's write_pos and enters a long wait, with the flag set and
-// the current counter, while an event that was published by then has no record.
+// Blames a thread that has loaded CPU 0's write_pos and enters a long wait with undelivered events:
+// need_wake is set and the counter is current, but an event published before has no record.
 class SleepWatch {
   public:
     SleepWatch(Stage& stage, std::string_view clause, std::string_view message)
@@ -38,10 +39,10 @@ class SleepWatch {
     SleepWatch& operator=(const SleepWatch&) = delete;
 
     bool has_blamed() const { return blamed_; }
-    // The thread has loaded write_pos since guard().
+    // Whether the thread has loaded write_pos since guard().
     bool has_looked(pid_t tid) const { return lookers_.contains(tid); }
-    // Guards the metadata page and calls `act` at the k-th access. A page that is loaded again and
-    // again, in a spin, is released.
+    // Guards the metadata page and calls `act` at the k-th access. Releases a page that is loaded
+    // again and again in a spin.
     void guard(std::uint64_t k, const std::function<void()>& act) {
         lookers_.clear();
         accesses_ = 0;
@@ -56,7 +57,7 @@ class SleepWatch {
   private:
     static constexpr std::uint64_t kAccessesAtMost = 200;
 
-    // With two threads that load write_pos, one may sleep while the other still works.
+    // If two threads load write_pos, one may sleep while the other still works.
     void look_at(const FutexWait& wait, std::uint32_t cpu) {
         if (blamed_ || cpu != 0 || lookers_ != std::set<pid_t>{wait.tid}) return;
         if (!is_long(wait) || !sleeps_on_undelivered(stage_, wait)) return;
@@ -72,7 +73,7 @@ class SleepWatch {
     bool blamed_ = false;
 };
 
-// A comment is not a record, so a thread that writes comments is not the wanted one.
+// A comment is not a record, so a thread that writes only comments does not count.
 bool holds_records(const ReportWrite& write) {
     if (write.begin.size() < write.bytes) return true;
     std::size_t line = 0;
@@ -99,7 +100,8 @@ class WriterHold {
     WriterHold(const WriterHold&) = delete;
     WriterHold& operator=(const WriterHold&) = delete;
 
-    // Counts what is emitted now. False: no thread was held, and everything is delivered.
+    // Counts what is emitted from now on. Returns false if no thread was held, and everything is
+    // delivered.
     bool wait_held(int nth) {
         left_ = nth;
         held_ = 0;
@@ -107,7 +109,7 @@ class WriterHold {
         left_ = 0;
         return is_held;
     }
-    // The others go on in the meantime.
+    // The other threads continue meanwhile.
     void keep_while(const std::function<bool()>& condition, std::chrono::milliseconds at_most) {
         stage_.holding().hold_while(held_, condition, at_most);
     }
@@ -118,8 +120,8 @@ class WriterHold {
     pid_t held_ = 0;
 };
 
-// More text at once, from several threads, than most buffers can store. The monitor of whole lines
-// checks each write, as each system call stops.
+// More text at once, from several threads, than most buffers can store. Each system call stops, so
+// the monitor of whole lines checks each write.
 CaseOutcome whole_lines(Stage& stage) {
     stage.hooks().set_on_report_write([](const ReportWrite&) { return false; });
     RingsSetup setup = stage.default_setup();
@@ -142,7 +144,7 @@ CaseOutcome whole_lines(Stage& stage) {
 
 CaseOutcome records_before_it_sleeps(Stage& stage) {
     constexpr std::uint32_t kBurst = 40;
-    // The first hold is for one that waits for its writers, but not for ever.
+    // The first hold is for a consumer that waits for its writers, but not for ever.
     constexpr std::chrono::milliseconds kLong{500};
     constexpr std::chrono::milliseconds kShort{60};
     std::chrono::milliseconds at_most = kLong;
@@ -152,16 +154,16 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
                      "record of every event that it has read");
     WriterHold hold(stage, [&watch](pid_t tid) { return watch.has_looked(tid); });
     stage.start();
-    // What was written for another CPU is no record of this one.
+    // Records of another CPU do not count for this one.
     emit_some(stage, 1, 400, 60);
-    // The last write, for one whose threads can be but few events apart; the first, for one that
-    // writes many records at once.
+    // The last write is for a consumer whose threads can be only few events apart. The first one is
+    // for a consumer that writes many records at once.
     for (const int nth : {1, 2, 40, 39, 20, 5, 30, 3}) {
         stage.wait_asleep();
         if (stage.testee().has_ended(0) || watch.has_blamed()) break;
         watch.guard(0, nullptr);
         emit_some(stage, 0, kBurst, 1500);
-        // The others have time to go to sleep.
+        // Gives the other threads time to go to sleep.
         if (hold.wait_held(nth))
             hold.keep_while([&watch] { return !watch.has_blamed(); },
                             std::exchange(at_most, kShort));
@@ -171,7 +173,7 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
     return stage.finish();
 }
 
-// Adds the threads that access the metadata page of CPU 0 while so many events are delivered.
+// Adds the threads that access the metadata page of CPU 0 until `events` events are delivered.
 void note_lookers(Stage& stage, std::set<pid_t>& lookers, std::uint64_t events) {
     stage.guards().guard(0, 0, 1, [&lookers](const GuardHit& hit) {
         lookers.insert(hit.tid);
@@ -182,8 +184,8 @@ void note_lookers(Stage& stage, std::set<pid_t>& lookers, std::uint64_t events) 
     stage.guards().release();
 }
 
-// The thread that writes is held before its first record, while the others read on: what is handed
-// over piles up by more than a count of 8 bits, and of 12, can tell.
+// Holds the writing thread before its first record while the others read on. More records queue up
+// than a count of 8 bits, or of 12, can represent.
 CaseOutcome records_pile_up(Stage& stage) {
     constexpr std::uint64_t kCapacity = std::uint64_t{1} << 20;
     constexpr std::uint64_t kSmall = 40;
@@ -207,7 +209,7 @@ CaseOutcome records_pile_up(Stage& stage) {
     return stage.finish();
 }
 
-// G records of CPU 0.
+// The number of G records of CPU 0.
 std::size_t changes_told(const Stage& stage) {
     const std::vector<Record>& records = stage.testee().records().records();
     return static_cast<std::size_t>(
@@ -216,7 +218,7 @@ std::size_t changes_told(const Stage& stage) {
         }));
 }
 
-// With every thread blocked, no record is on its way any more.
+// If every thread is blocked, no record is on its way any more.
 bool tells_the_change(Stage& stage, std::size_t told_before) {
     constexpr int kLooks = 100;
     constexpr int kAgree = 3;
@@ -231,7 +233,8 @@ bool tells_the_change(Stage& stage, std::size_t told_before) {
     return blocked < kAgree;
 }
 
-// The same while a thread that writes the records of another is held: the other must wait for it.
+// As tells_the_change, while a thread that writes another's records is held: the other must wait
+// for it.
 bool waits_for_the_record(Stage& stage, WriterHold& hold, std::size_t told_before,
                           std::uint64_t sleeps_before) {
     constexpr std::chrono::milliseconds kHeld{200};
@@ -242,7 +245,7 @@ bool waits_for_the_record(Stage& stage, WriterHold& hold, std::size_t told_befor
         stage.rings().spurious_wake(1);  // reads the report
         return changes_told(stage) > told_before;
     };
-    // It may sleep before the other comes to write.
+    // The reader may sleep before the writer comes to write.
     if (!hold.wait_held(1)) return !sleeps() || is_told();
     bool waits = true;
     hold.keep_while(
@@ -281,8 +284,8 @@ CaseOutcome change_is_told(Stage& stage) {
     return stage.finish();
 }
 
-// Holds the thread that writes the record of the end event of `cpu` before it does, and emits the
-// end events of the later CPUs meanwhile. The program must not exit.
+// Holds the thread that is about to write the record of the end event of `cpu`, and emits the end
+// events of the later CPUs meanwhile. The program must not exit.
 CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpu) {
     constexpr std::chrono::milliseconds kHeld{300};
     struct Hold {
@@ -334,9 +337,9 @@ CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
     return stage.finish();
 }
 
-// A wait with a limit may end with ETIMEDOUT at any time: the consumer chooses the limit, and may
-// have been held since. Then it checks again and sets need_wake again. The same holds for a signal,
-// which may end any wait.
+// A wait with a timeout may end with ETIMEDOUT at any time: the consumer chooses the timeout, and
+// may have been held since. Then it checks again and sets need_wake again. The same holds for a
+// signal, which may end any wait.
 const Steps kSpuriousWakes{
     Times{8,
           {Asleep{}, OnEachCpu{{FutexWake{}, [](Stage& stage) { stage.waits().let_run(1); }}},

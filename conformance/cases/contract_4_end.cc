@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The end event (contract 4). Its type alone ends a CPU, for good, and no other CPU. A consumer
-// with fewer CPUs left sleeps by the same rules.
+// The end event (contract 4). Only its type ends a CPU, for good, and no other CPU. With fewer CPUs
+// left, a consumer sleeps by the same rules.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,7 +15,7 @@ namespace {
 
 using enum Level;
 
-// Each CPU but the last ends; the last one goes on.
+// Each CPU except the last ends; the last one continues.
 void end_cpu_by_cpu(Stage& stage) {
     const std::uint32_t last = stage.cpus() - 1;
     for (std::uint32_t cpu = 0; cpu < last; ++cpu) {
@@ -35,13 +35,13 @@ void emit_almost_the_end(Stage& stage) {
     }
     for (const std::string& type : types)
         stage.rings().emit(0, stage.rings().make(kHeaderBytesBeforeType + type.size() + 8, type));
-    // One whose payload goes on where its type breaks off.
+    // An event whose type is cut off, and continues in the payload.
     EventSpec in_two_parts = stage.rings().make(kLeastEventBytes + 60, end.substr(0, 16));
     in_two_parts.payload.replace(0, end.size() - 16, end.substr(16));
     stage.rings().emit(0, in_two_parts);
 }
 
-// Its type alone makes the end.
+// Other events of that type also are end events.
 void emit_other_ends(Stage& stage) {
     const std::string type(kEndEventType);
     const std::uint64_t least = kHeaderBytesBeforeType + type.size();
@@ -54,7 +54,7 @@ void emit_other_ends(Stage& stage) {
 }
 
 // Ends the first of three CPUs, then the second. Plays `steps` on the last CPU when two are left,
-// and when one is.
+// and again when one is left.
 Steps with_fewer_and_fewer(const Steps& steps) {
     const auto end = [](std::uint32_t cpu) { return [cpu](Stage& stage) { end_cpu(stage, cpu); }; };
     return {Asleep{}, end(0), Asleep{}, OnCpu{kLastCpu, steps},

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Two consumers on one buffer (E12; --shared). The other one follows 5.1.8.2 literally, and was
-// stopped by the scheduler after its wake. When it continues, it clears need_wake (step 6) and so
-// erases the request of the testee, which sleeps by then. The next event wakes neither. A consumer
-// that may share its buffer therefore sleeps with a limit.
+// Two consumers on one buffer (E12; --shared). The other consumer follows 5.1.8.2 literally, and
+// the scheduler stopped it after its wake. When it continues, it clears need_wake (step 6) and so
+// erases the request of the testee, which sleeps by then. The next event wakes neither. Therefore a
+// consumer that may share its buffer sleeps with a timeout.
 //
-// In some cases the other one is played by the suite, on the page; in others it is the testee's
-// program once more, held after its wake before each of its accesses in turn.
+// In some cases the suite plays the other consumer on the page. In others it is a second instance
+// of the testee's program, held after its wake before each of its accesses in turn.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ void other_clears(Stage& stage) {
                                 "another consumer of this buffer clears need_wake");
 }
 
-// Runs `play`; a wake-up that is lost in it is this erratum's, with the interleaving.
+// Runs `play`. Attributes a lost wake-up in it to this erratum, and adds the interleaving.
 void explain(const std::function<void()>& play, const std::string& interleaving) {
     try {
         play();
@@ -48,7 +48,7 @@ void explain(const std::function<void()>& play, const std::string& interleaving)
 void cleared_while_it_sleeps(Stage& stage) {
     constexpr int kRounds = 4;
     for (int round = 0; round < kRounds; ++round) {
-        // Both are woken; the other one gets no further. The testee drains, and sleeps again.
+        // Both are woken; the other consumer gets no further. The testee drains, and sleeps again.
         emit_some(stage, 0, 1, 100);
         stage.wait_asleep(0);
         other_clears(stage);
@@ -63,15 +63,15 @@ void cleared_while_it_sleeps(Stage& stage) {
     }
 }
 
-// The other one's store comes before each access of the testee to the page, in turn.
+// The other consumer's store comes before each access of the testee to the page, in turn.
 void cleared_at_every_step(Stage& stage) {
     explain([&stage] { act_at_every_access(stage, 0, [&stage] { other_clears(stage); }); },
             "another consumer of the buffer cleared need_wake before the sleep, so the producer "
             "woke nobody");
 }
 
-// The other consumer had a spurious wake and asks again: the flag is 1 although the testee is
-// awake, and the testee clears it. That is harmless for the testee itself, whatever its mode.
+// The other consumer had a spurious wake and sets need_wake again. The flag is 1 although the
+// testee is awake, and the testee clears it. That is harmless for the testee itself.
 void other_sets(Stage& stage) {
     stage.rings().put_need_wake(stage.rings().history().present_buffer(0), 1,
                                 "another consumer of this buffer sets need_wake");
@@ -82,7 +82,7 @@ void other_sets(Stage& stage) {
 // The rest of a spin is left out.
 constexpr std::uint64_t kAccessesAtMost = 40;
 constexpr unsigned kBursts = 60;
-// Looks at one that sleeps for good on what it owes, before it is called so.
+// How often a sleeper that owes something is checked before it counts as asleep for good.
 constexpr unsigned kLooks = 10;
 
 class Pair {
@@ -98,7 +98,7 @@ class Pair {
         return second_.has_refused(0) || (second_.has_delivered_all(0) && second_.is_asleep(0));
     }
 
-    // Until the second instance has come to `condition`.
+    // Waits until `condition` holds for the second instance.
     void wait(const std::string& what, const std::function<bool()>& condition) {
         Patience patience(stage_.waits().limit());
         unsigned looks = 0;
@@ -125,7 +125,7 @@ class Pair {
         stage_.hooks().set_on_round(nullptr);
     }
 
-    // The end event, to both; what the second instance did wrong is blamed.
+    // Sends the end event to both, and blames faults of the second instance.
     CaseOutcome finish() {
         stage_.ending().emit_ends();
         Patience patience(stage_.waits().limit());
@@ -161,9 +161,9 @@ class Pair {
     SecondInstance second_;
 };
 
-// Both are woken. The second instance is stopped at its first access until the testee has drained
-// and sleeps again. It continues to its k-th access and is stopped there while the next event is
-// published. False: it slept before a k-th.
+// Wakes both. The second instance is stopped at its first access until the testee has drained and
+// sleeps again. It continues to its k-th access, and is stopped there while the next event is
+// published. Returns false if it slept before a k-th access.
 bool hold_second_at(Stage& stage, Pair& pair, std::uint64_t k) {
     SecondInstance& second = pair.second();
     second.stand_at(1);

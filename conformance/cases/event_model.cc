@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Every shape of an event: types, headers, origins, clocks, places in the ring, and numbers at the
-// ends of their range (event-model.md, 5.1.4). Its sizes are in event_model_sizes.cc.
+// Events of every form: types, headers, origins, clocks, places in the ring, and numbers at the
+// ends of their range (event-model.md, 5.1.4). Sizes are in event_model_sizes.cc.
 #include <algorithm>
 #include <set>
 #include <string>
@@ -19,7 +19,8 @@ namespace {
 
 using enum Level;
 
-// One event of each size on the CPUs in turn. Waits whenever a quarter of a buffer is out.
+// Emits one event of each size on the CPUs in turn. Waits whenever a quarter of a buffer is
+// undelivered.
 Step sizes(std::function<std::set<std::uint64_t>(std::uint64_t capacity)> sizes_of) {
     return [sizes_of](Stage& stage) {
         std::uint64_t out = 0;
@@ -42,8 +43,8 @@ std::set<std::uint64_t> small_sizes(std::uint64_t) {
     return all;
 }
 
-// Around every power of two, the event and its payload, and up to exactly 50 % of the capacity
-// (5.1.7 step 5).
+// Sizes around every power of two, of the event and of its payload, up to exactly 50 % of the
+// capacity (5.1.7 step 5).
 std::set<std::uint64_t> sizes_up_to_half(std::uint64_t capacity) {
     const std::uint64_t half = capacity / 2;
     std::set<std::uint64_t> all{half - kHeaderBytesBeforeType, half - 8, half - 7, half - 1, half};
@@ -60,7 +61,7 @@ std::set<std::uint64_t> sizes_up_to_half(std::uint64_t capacity) {
 
 const std::uint64_t kWrappedBytes = kLeastEventBytes + 31;
 
-// One event for each byte of it at which the ring's end can cut it (5.1.4).
+// Emits an event for each of its bytes at which the ring's end can cut it (5.1.4).
 void wrap_everywhere(Stage& stage) {
     for (std::uint64_t offset = 1; offset < kWrappedBytes; ++offset) {
         const auto cpu = static_cast<std::uint32_t>(offset % stage.cpus());
@@ -110,7 +111,7 @@ void emit_types(Stage& stage) {
     }
 }
 
-// An event of each type on CPU 0, one after the other, and all of them once more.
+// Emits an event of each type on CPU 0, one after the other, and all of them once more.
 Steps twice(std::vector<std::string> (*types)()) {
     const auto emit_types = [types](Stage& stage) {
         for (const std::string& type : types()) stage.rings().emit(0, of_type(stage, type));
@@ -119,7 +120,7 @@ Steps twice(std::vector<std::string> (*types)()) {
 }
 const Setup kOneMebibyte{.cpus = 1, .capacity = kMebibyte};
 
-// For one that keeps types by a part of their bytes, or keeps only so many of them.
+// For a consumer that keeps types by a part of their bytes, or keeps only a limited number.
 std::vector<std::string> many_types() {
     constexpr int kTypes = 3000;
     std::vector<std::string> all;
@@ -131,12 +132,12 @@ std::vector<std::string> many_types() {
     }
     for (int i = 0; i < kTypes; ++i)
         all.push_back((i % 2 == 0 ? "type." : std::string(70, 't')) + std::to_string(i));
-    // More than 64 KiB of types together.
+    // More than 64 KiB of types in total.
     for (int i = 0; i < 5; ++i) all.emplace_back(40'000, static_cast<char>('a' + i));
     return all;
 }
 
-// Types of `length` bytes that differ in one byte: in each, or in each `step`-th.
+// Adds types of `length` bytes that differ in one byte: each byte, or each `step`-th.
 void add_alike(std::vector<std::string>& types, std::size_t length, std::size_t step) {
     types.emplace_back(length, 'k');
     for (std::size_t differs_at = 0; differs_at < length; differs_at += step) {
@@ -145,8 +146,8 @@ void add_alike(std::vector<std::string>& types, std::size_t length, std::size_t 
     }
 }
 
-// For one that keeps types by some of their bytes, or by a hash that it takes for the type. Each
-// comes twice: whichever of two is first, the other follows it.
+// For a consumer that keeps types by some of their bytes, or by a hash that it takes for the type.
+// Each comes twice, so of any two the second also follows the first.
 std::vector<std::string> types_alike() {
     std::vector<std::string> all;
     for (const std::size_t length : {5, 24, 48, 100, 300}) add_alike(all, length, 1);
@@ -165,7 +166,7 @@ void emit_longer_headers(Stage& stage) {
             cpu, stage.rings().make(kHeaderBytesBeforeType + 5 + extra + 40, "later", extra));
         stage.rings().emit(cpu,
                            stage.rings().make(kHeaderBytesBeforeType + 5 + extra, "later", extra));
-        // The header length belongs to the event: events of one type have several.
+        // The header length belongs to the event: events of one type can have several.
         for (const std::uint64_t other : {extra / 2, extra + 5, std::uint64_t{0}, extra})
             stage.rings().emit(
                 cpu, stage.rings().make(kHeaderBytesBeforeType + 5 + other + 40, "later", other));
@@ -182,7 +183,7 @@ void emit_origins(Stage& stage) {
     }
 }
 
-// An event with each timestamp on each CPU.
+// Emits an event with each timestamp on each CPU.
 Step timestamps(std::vector<std::uint64_t> all) {
     return [all = std::move(all)](Stage& stage) {
         for (const std::uint64_t timestamp : all) {
@@ -219,7 +220,7 @@ Setup sequences_from(std::uint64_t first) {
             .before_start = {EmitEverywhere{2}}};
 }
 
-// futex_counter moves by one for each wake: eight of them take it over the end.
+// futex_counter advances by one for each wake: eight wakes make it wrap.
 const Steps kEightWakes{Asleep{}, Times{8, {EmitEverywhere{}, Asleep{}}}};
 Setup counter_from(std::uint32_t first) {
     return {.rings = [first](RingsSetup& rings) { rings.first_futex_counter = first; }};
@@ -250,7 +251,7 @@ const Row kEventRows[] = {
      in_layout("Emit one event of every size from {} to 300 bytes.", kLeastEventBytes),
      kOwnBytes,
      {AllMapped{}, sizes(small_sizes), Delivered{}}},
-    // More than 16 bits can tell.
+    // Sizes that exceed 16 bits.
     {"5.1.7-5/sizes-up-to-half",
      must,
      "5.1.7-5",

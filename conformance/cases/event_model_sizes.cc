@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Events whose lengths are just below, at and above each power of two, up to the largest that can
-// be (event-model, 5.1.4, 5.1.7 step 5): as payloads, as headers and as types, inside the data
-// region and across its end. A consumer's buffer of fixed size, or a length in too few bits, shows
-// at one of them.
+// Events with lengths just below, at and above each power of two, up to the largest possible one
+// (event-model, 5.1.4, 5.1.7 step 5). The length is that of the payload, the header or the type,
+// inside the data region or across its end. A consumer with a fixed buffer, or with a length in too
+// few bits, fails at one of them.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -31,9 +31,9 @@ std::vector<std::uint64_t> around_powers_of_two(std::uint64_t least, std::uint64
     return sizes;
 }
 
-// A CPU for each length from `least` to `most` around every power of two. The first event of each
-// CPU crosses the end of the data region, `before_end` bytes after its own beginning; the second
-// one does not.
+// One CPU for each length from `least` to `most` around every power of two. The first event of each
+// CPU crosses the end of the data region `before_end` bytes after its beginning; the second does
+// not.
 struct LengthOnEachCpu {
     std::uint64_t least;
     std::uint64_t most;
@@ -89,7 +89,8 @@ std::uint64_t half_of_type(std::uint64_t length) {
 
 constexpr std::uint64_t kLargestEvent = 128 * kMebibyte;  // half of the largest capacity
 
-// The largest event for which there is memory: rings, the suite's copies and the testee's.
+// The largest event for which there is memory: for rings, the suite's copies and the testee's
+// copies.
 std::uint64_t largest_affordable() {
     constexpr std::uint64_t kTimes = 24;
     const std::uint64_t available = read_kib("/proc/meminfo", "MemAvailable:");
@@ -98,7 +99,7 @@ std::uint64_t largest_affordable() {
     return largest;
 }
 
-// Emits large events, and knows how long the testee takes for a byte of payload. One that would
+// Emits large events, and measures the testee's time for a byte of payload. An event that would
 // take many seconds (100 ns for a byte, as in Python) gets a header of that size and a small
 // payload.
 class LargeEvents {
@@ -116,13 +117,13 @@ class LargeEvents {
         Rings& rings = stage_.rings();
         const Emitted emitted = rings.emit(0, rings.make(bytes, "t", in_header));
         const auto begin = std::chrono::steady_clock::now();
-        // The suite makes its digest while the testee makes the other one.
+        // The suite computes its digest while the testee computes the other one.
         rings.history().find(0, emitted.sequence)->digest();
         stage_.wait_asleep();
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
         if (is_affordable) seconds_per_byte_ = took.count() / static_cast<double>(bytes);
     }
-    // The least size whose payload was left out; 0: none was.
+    // The smallest size whose payload was left out; 0: none was.
     std::uint64_t least_left_out() const { return least_left_out_; }
 
   private:
@@ -131,14 +132,14 @@ class LargeEvents {
     std::uint64_t least_left_out_ = 0;
 };
 
-// A change to a buffer of this capacity that moves every position of the CPU: `position` becomes
-// `to`.
+// A change to a buffer of this capacity that moves every position of the CPU so that `position`
+// becomes `to`.
 SwapSpec moved(std::uint64_t capacity_bytes, std::uint64_t position, std::uint64_t to) {
     return SwapSpec{capacity_bytes, PositionRule::shift, to - position};
 }
 
-// A ring of this capacity whose next event begins at this offset. Nothing that the last ring holds
-// fits into the small one between, so nothing is copied.
+// Makes a ring of this capacity whose next event begins at this offset. The small ring in between
+// can hold nothing of the last one, so nothing is copied.
 void change_to_ring(Stage& stage, std::uint64_t capacity_bytes, std::uint64_t offset) {
     constexpr std::uint64_t kSmall = 64 << 10;
     stage.resize(kSmall);
@@ -146,7 +147,7 @@ void change_to_ring(Stage& stage, std::uint64_t capacity_bytes, std::uint64_t of
     stage.wait_asleep();
 }
 
-// Its header takes most of it: a digest of the payload takes no time.
+// The header takes most of the event, so a digest of the payload takes no time.
 void emit_with_header(Stage& stage, std::uint64_t bytes) {
     constexpr std::uint64_t kSmallPayload = 1000;
     stage.rings().emit(0, stage.rings().make(bytes, "t", bytes - kLeastEventBytes - kSmallPayload));
@@ -164,8 +165,8 @@ CaseOutcome large_sizes(Stage& stage) {
         const std::uint64_t capacity_bytes = 2 * size;
         change_to_ring(stage, capacity_bytes, capacity_bytes - size / 2);
         events.emit_and_wait(size);  // across the end
-        // Just below and above where it is cheap. 5.1.8.1-5/largest-event-torn has the largest one
-        // within the region.
+        // Sizes just below and above, if they are cheap. 5.1.8.1-5/largest-event-torn has the
+        // largest event within the region.
         if (size <= 8 * kMebibyte) {
             events.emit_and_wait(size - 1);
             events.emit_and_wait(size - 1);      // across the end
@@ -188,7 +189,7 @@ CaseOutcome large_sizes(Stage& stage) {
     return stage.finish();
 }
 
-// Overwritten at the consumer's first access to its second half, by an event of the same size.
+// Overwrites each at the consumer's first access to its second half, by an event of the same size.
 CaseOutcome large_sizes_torn(Stage& stage) {
     const std::uint64_t largest = largest_affordable();
     set_up_one_cpu(stage, 4 * kMebibyte);
@@ -196,7 +197,7 @@ CaseOutcome large_sizes_torn(Stage& stage) {
     stage.wait_asleep();
     change_to_ring(stage, 2 * largest, 0);
     if (stage.testee().has_ended(0))
-        return stage.finish();  // refused: the judge says whether rightly
+        return stage.finish();  // refused: the judge decides whether that was correct
     overwrite_under_read(
         stage, largest / 2 / kPageBytes, largest / 2 / kPageBytes,
         [&] { emit_with_header(stage, largest); },
@@ -214,8 +215,8 @@ CaseOutcome large_sizes_torn(Stage& stage) {
 
 // -- After a shrink: larger than half of the ring --------------------------------------------
 
-// Every CPU's event survives a shrink to its half and is alone in the new buffer, across its end.
-// The testee attaches after the first shrink, and sleeps before the second one.
+// The event of every CPU survives a shrink to its half and is alone in the new buffer, across its
+// end. The testee attaches after the first shrink, and sleeps before the second one.
 CaseOutcome survivors_larger_than_half(Stage& stage) {
     constexpr std::uint64_t kCapacity = 2 * kMebibyte;
     const std::vector<std::uint64_t> sizes = {kCapacity / 2 + 1, kCapacity - (64 << 10),
@@ -243,8 +244,8 @@ CaseOutcome survivors_larger_than_half(Stage& stage) {
     return stage.finish();
 }
 
-// Headers that need more than 12, 15 and 16 bits for their size: by the type, and by what a later
-// version adds.
+// Headers whose size exceeds 12, 15 and 16 bits: because of the type, or because of fields of a
+// later version.
 void emit_large_headers(Stage& stage) {
     struct Header {
         std::uint64_t type_bytes;
@@ -263,7 +264,7 @@ void emit_large_headers(Stage& stage) {
     }
 }
 
-// The kernel may emit what no call takes (MaxEventSize is the calls' own limit).
+// The kernel may emit events that no call accepts (MaxEventSize limits only the calls).
 Steps one_event_of(std::uint64_t mebibytes) {
     return {Asleep{}, Emit{1, mebibytes * kMebibyte}, Asleep{}};
 }

@@ -75,7 +75,7 @@ CaseOutcome Forged::operator()(Stage& stage) const {
     RingsSetup setup = stage.default_setup();
     if (capacity_bytes != 0) setup.capacity_bytes = capacity_bytes;
     setup.cpus = forged_cpus + kSoundCpus;
-    // Far from 0: there is room to go back, and a wrong capacity shows in every address.
+    // Far from 0: positions can go back, and a wrong capacity changes every address.
     setup.start_positions.assign(setup.cpus, kStartPosition);
     stage.set_up(setup);
     const auto forge_all = [&] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Idle honesty (level should): a consumer with nothing to do uses no processor, and a consumer that
-// is woken delivers. The delay of a delivery is a ratio to a wait that is measured in the same run
-// on the same machine, and several samples count.
+// Idle consumers (level should): a consumer with nothing to do uses no processor, and a consumer
+// that is woken delivers. The delay of a delivery is compared with a wait that is measured in the
+// same run, and several samples count.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,10 +31,10 @@ double seconds_of(Clock::duration time) {
     return std::chrono::duration<double>(time).count();
 }
 
-// What the testee has been through when it has nothing to do any more.
+// What has happened to the testee before it has nothing to do any more.
 enum class Before { events, ends, changes, refusal, late_count };
 
-// Its counter has the highest bit set: some calls take a number with a sign.
+// The counters have the highest bit set: some calls take a signed number.
 void set_up_idle(Stage& stage, std::uint32_t cpus) {
     constexpr std::uint32_t kCounter = 0x8000'0100;
     RingsSetup setup = stage.default_setup();
@@ -43,8 +43,8 @@ void set_up_idle(Stage& stage, std::uint32_t cpus) {
     stage.set_up(setup);
 }
 
-// The last of three CPUs, when the others have ended and it has had events since: whatever is kept
-// by the place in a list has another place.
+// Leaves the last of three CPUs, after the others have ended and it has had events since. What the
+// consumer keeps by the index in a list has moved.
 void leave_the_last_cpu(Stage& stage) {
     for (const std::uint32_t ended : {0u, 1u}) {
         end_cpu(stage, ended);
@@ -54,7 +54,7 @@ void leave_the_last_cpu(Stage& stage) {
     }
 }
 
-// Its buffer has been changed twice: nothing that it did for a change goes on for ever.
+// Changes the buffer twice: no work for a change may continue for ever.
 void change_twice(Stage& stage) {
     for (const std::uint64_t factor : {2u, 1u}) {
         stage.wait_asleep();
@@ -65,15 +65,16 @@ void change_twice(Stage& stage) {
     stage.wait_asleep();
 }
 
-// Its wait is refused, with nothing new: what it is refused for was delivered before it read
-// futex_counter for the last time, and the producer had published that, and not yet counted it.
+// The consumer's wait is refused with nothing new. The producer had published an event, and not yet
+// counted it, when the consumer loaded futex_counter for the last time. The consumer has delivered
+// that event.
 void count_one_late(Stage& stage) {
     constexpr int kWakes = 20;
     stage.wait_asleep();
     stage.holding().freeze();
     const bool is_late = stage.rings().emit_and_count_late(0, stage.rings().make(100));
     stage.holding().thaw();
-    // The consumer goes back to sleep with the old value before the kernel has checked the word.
+    // The consumer goes back to sleep with the old value before the kernel has loaded the word.
     bool is_counted = !is_late;
     stage.hooks().set_on_wait([&](const FutexWait&, std::uint32_t) {
         stage.testee().read_report();
@@ -81,7 +82,7 @@ void count_one_late(Stage& stage) {
         is_counted = true;
         stage.rings().count_late(0);
     });
-    // After a spurious wake it finds the event.
+    // The consumer finds the event after a spurious wake.
     for (int i = 0; i < kWakes && !is_counted && stage.rings().spurious_wake(0) == 0; ++i)
         stage.waits().let_run(1);
     give_time(stage, [&is_counted] { return is_counted; });
@@ -113,8 +114,8 @@ CaseOutcome idle_burns_no_cpu(Stage& stage, Before before) {
     return stage.finish();
 }
 
-// The best of several deliveries, and the slowest wait of a consumer that checks every 100 ms
-// (contract, waiting), in seconds.
+// In seconds: the best of several deliveries, and the slowest wait of a consumer that checks every
+// 100 ms (contract, waiting).
 struct Delivery {
     double best = 1e9;
     double wait = 0;
@@ -139,7 +140,7 @@ Delivery time_deliveries(Stage& stage, std::uint32_t cpu, int tries, double most
     return delivery;
 }
 
-// From the event to the record, beside the slowest that is right.
+// Compares the time from the event to the record with the slowest correct one.
 CaseOutcome delivers_when_woken(Stage& stage) {
     constexpr double kMost = 4;
     set_up_one_cpu(stage);
@@ -156,8 +157,8 @@ CaseOutcome delivers_when_woken(Stage& stage) {
     return stage.finish();
 }
 
-// The same for each of several CPUs. One thread that waits on one CPU at a time also checks the
-// others in time.
+// As delivers_when_woken, for each of several CPUs. One thread that waits on one CPU at a time must
+// also check the others in time.
 CaseOutcome delivers_on_any_cpu(Stage& stage) {
     constexpr std::uint32_t kCpus = 3;
     constexpr double kMost = 4.0 * kCpus;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The CPUs are independent of each other (5.1.8.4, contract 2): one CPU is busy, is refused or
-// ends. A consumer of several CPUs owes each of them what it would owe a single one.
+// ends. A consumer of several CPUs owes each of them as much as a consumer of one.
 #include <fmt/format.h>
 
 #include <cerrno>
@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kWhileBusy =
     "The consumer delivers CPU 1's event while CPU 0 is busy, not when CPU 0 rests.";
 
-// -- Beside a busy CPU -----------------------------------------------------------------------
+// -- Next to a busy CPU -----------------------------------------------------------------------
 
 constexpr std::uint32_t kBusy = 0;
 constexpr std::uint32_t kCalm = 1;
@@ -41,15 +41,15 @@ void send_one(Stage& stage, Traffic& traffic) {
     traffic.on_event();
 }
 
-// At each wait on CPU 0's counter, so that no such wait reaches its limit.
+// Emits at each wait on CPU 0's counter, so that no such wait times out.
 void send_at_waits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
     stage.hooks().set_on_wait([&stage, traffic](const FutexWait&, std::uint32_t cpu) {
         if (cpu == kBusy) send_one(stage, *traffic);
     });
 }
 
-// One more event for each visit to CPU 1's page, so that no iteration over both CPUs finds nothing.
-// No event is emitted during the drain of CPU 0, so a drain until it is empty ends.
+// Emits one more event at each visit to CPU 1's page, so that no iteration over both CPUs finds
+// nothing. Emits no event during the drain of CPU 0, so that a drain of everything ends.
 void send_at_visits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
     for (const std::uint32_t cpu : {kBusy, kCalm}) {
         stage.guards().guard(cpu, 0, 1, [&stage, traffic](const GuardHit& hit) {
@@ -64,9 +64,9 @@ void send_at_visits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
     }
 }
 
-// CPU 1's event waits for as long as that continues: for many more events than any budget, and
-// longer than many turns of 100 ms. A consumer that has not reached CPU 1 by then reaches it only
-// when CPU 0 rests.
+// CPU 1's event waits as long as that continues: for many more events than any budget, and longer
+// than many periods of 100 ms. A consumer that has not reached CPU 1 by then reaches it only when
+// CPU 0 is idle.
 bool is_starved_of(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
     constexpr std::uint64_t kEvents = 300;
     constexpr std::chrono::seconds kTime{3};
@@ -100,14 +100,14 @@ CaseOutcome beside_a_busy_cpu(Stage& stage, Change change) {
         if (swaps) stage.rings().swap(kCalm, SwapSpec{stage.capacity_bytes()});
         emit_some(stage, kCalm, 1, 100);
     };
-    // Whoever is about to wait then does not: it has an event of CPU 0 by now.
+    // A consumer about to wait does not: it has an event of CPU 0 by now.
     traffic->on_event = [act, events = &traffic->events] {
         if (*events == kBefore) act();
     };
     send_at_waits(stage, traffic);
     if (swaps) send_at_visits(stage, traffic);
     emit_some(stage, kBusy, 1, 40);
-    // Not of one that never waits on CPU 0's counter: it comes round by the clock.
+    // A consumer that never waits on CPU 0's counter is not busy: it polls by the clock.
     const bool is_busy =
         stage.waits().until_or_asleep([&traffic] { return traffic->events >= kBefore; }, kBusy);
     const bool is_starved = is_busy && is_starved_of(stage, traffic);
@@ -126,7 +126,7 @@ CaseOutcome beside_a_busy_cpu(Stage& stage, Change change) {
 
 // -- Idle for long ---------------------------------------------------------------------------
 
-// A CPU that has not ended, and that this wait does not wait for.
+// A live CPU that this wait does not include.
 std::optional<std::uint32_t> cpu_left_out(const Stage& stage, const FutexWait& wait) {
     std::set<std::uint32_t> waited_for;
     for (const FutexWord& word : wait.words) {
@@ -139,9 +139,9 @@ std::optional<std::uint32_t> cpu_left_out(const Stage& stage, const FutexWait& w
     return std::nullopt;
 }
 
-// One thread that checks the other CPUs after its wait. Their events must not wait for longer,
-// however long nothing happened. A wait that a timer's signal ends before its limit is short,
-// whatever its limit is.
+// For a consumer whose one thread checks the other CPUs after its wait: their events must not wait
+// longer, however long nothing happened. A wait that a timer's signal ends is short, whatever its
+// timeout.
 class LongWaits {
   public:
     explicit LongWaits(Stage& stage) : stage_(stage) {
@@ -161,7 +161,7 @@ class LongWaits {
         wait_id_.reset();
         if (!stage_.testee().is_single_thread() || !is_long(wait)) return;
         const std::optional<std::uint32_t> other = cpu_left_out(stage_, wait);
-        // A call for other words beside these may be for all of them.
+        // A call that also has other words may cover all CPUs.
         if (!other || wait.words_in_call != wait.words.size()) return;
         wait_id_ = wait.wait_id;
         message_ = fmt::format(
@@ -199,15 +199,15 @@ CaseOutcome waits_when_idle_for_long(Stage& stage) {
     return stage.finish();
 }
 
-// -- Beside a CPU that is over ---------------------------------------------------------------
+// -- Next to a CPU that has ended ---------------------------------------------------------------
 
 constexpr std::uint32_t kCpus = 3;
-constexpr std::uint32_t kOver = 1;  // CPUs before it and behind it in each round
+constexpr std::uint32_t kOver = 1;  // with CPUs before and after it in each iteration
 constexpr std::uint64_t kCapacity = 1 << 18;
-constexpr std::uint64_t kUnread = 3000;  // more than is delivered in one go, less than the ring
+constexpr std::uint64_t kUnread = 3000;  // more than one delivery batch, less than the ring
 
 // The other two CPUs sleep on their new buffers, and are woken there. A consumer that sleeps on an
-// old one gets no nudge, because all slept on their own buffers at the change.
+// old one gets no nudge, because all threads slept on their own buffers at the change.
 void expect_the_others(Stage& stage) {
     for (const std::uint32_t cpu : {0u, 2u}) {
         stage.wait_asleep(cpu);

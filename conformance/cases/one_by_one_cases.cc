@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A producer that is just as fast as the consumer: tail_pos moves past the event that is being
-// read, and no further, and the next one is whole.
+// A producer exactly as fast as the consumer: tail_pos moves past the event that is being read, and
+// no further, and the next event is whole.
 #include "conformance/cases/play.h"
 #include "conformance/play/moves.h"
 
@@ -12,13 +12,13 @@ namespace {
 constexpr std::uint64_t kCapacity = 65536;
 constexpr std::uint64_t kEventBytes = 1000;
 constexpr std::uint64_t kEvents = kCapacity / kEventBytes;
-// Before every such event a sequence number is used without an event.
+// Before every such event a sequence number is skipped.
 constexpr std::uint64_t kGapEvery = 3;
 
 // Every event, or the second one after a gap.
 enum class Torn { each, second_behind_a_gap };
 
-// At its first access to the event, at its second, or when it has read all of the header.
+// At the first access to the event, at the second, or when the whole header has been read.
 enum class When { first, second, behind_the_header };
 
 class OneByOne {
@@ -45,7 +45,7 @@ class OneByOne {
         }
         ++accesses_;
         const bool is_meant = torn_ == Torn::each || number_ % kGapEvery == 2;
-        // A consumer that skipped other events reads a later one. Those must survive.
+        // A consumer that skipped other events reads a later one. The skipped ones must survive.
         const bool is_next = event == &buffer.placements[buffer.tail_index] || torn_ != Torn::each;
         const std::uint64_t begun = (offset - event->position) & (kCapacity - 1);
         const bool is_now = when_ == When::first    ? accesses_ == 1
@@ -63,9 +63,9 @@ class OneByOne {
     int left_;
     bool has_begun_ = false;
     std::uint64_t position_ = 0;
-    std::uint64_t number_ = 0;  // of the event under the read, from 1 on
+    std::uint64_t number_ = 0;  // of the event under the read, from 1
     unsigned accesses_ = 0;     // to that event
-    bool is_due_ = false;       // it has not been torn
+    bool is_due_ = false;       // the event has not been torn yet
 };
 
 CaseOutcome torn_one_by_one(Stage& stage) {
@@ -84,7 +84,8 @@ CaseOutcome torn_one_by_one(Stage& stage) {
     stage.start();
     for (const Round& round : kRounds) {
         stage.wait_asleep();
-        if (stage.testee().has_ended(0)) break;  // refused: the judge says whether rightly
+        if (stage.testee().has_ended(0))
+            break;  // refused: the judge decides whether that was correct
         const OneByOne producer(stage, round.torn, round.when, round.times);
         stage.holding().freeze();
         for (std::uint64_t i = 0; i < kEvents; ++i) {

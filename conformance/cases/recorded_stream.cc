@@ -57,8 +57,8 @@ RecordedStream::Recorded RecordedStream::check(const record::Item& item) const {
     recorded.spec.payload.assign(reinterpret_cast<const char*>(event.payload), event.payload_len);
     recorded.spec.timestamp = event.timestamp;
     recorded.spec.origin = event.origin_class;
-    // The bytes that a later version of the format has there. A file has events of form A, whatever
-    // the form of the run is (--layout).
+    // The extra header bytes, which a later version of the format may have. A file contains events
+    // of form A, whatever the form of the run (--layout).
     recorded.spec.extra_header.assign(event.header_size - KMES_EVENT_FIXED_BYTES - type.size(),
                                       '\0');
     return recorded;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A record file as a stream of the suite: what is read of it, what a case does not play, and one
-// line for a file that is none.
+// A record file as a stream of the suite: what is read from it, what a case does not play, and one
+// line for an invalid file.
 #include "conformance/cases/recorded_stream.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,7 @@ using ::testing::Not;
 
 class Stream : public ::testing::Test {
   protected:
-    // Each event is added by `fill`.
+    // `fill` adds each event.
     template <typename Fill>
     void write(Fill fill) {
         record::Writer writer;
@@ -49,7 +49,7 @@ class Stream : public ::testing::Test {
             .write(reinterpret_cast<const char*>(bytes.data()),
                    static_cast<std::streamsize>(bytes.size()));
     }
-    // One line that names the file.
+    // Returns the one line, which names the file.
     std::string wrong() const {
         const std::string text = check_stream(path_);
         EXPECT_THAT(text, HasSubstr("--stream " + path_ + ": "));
@@ -124,7 +124,7 @@ TEST_F(Stream, FileWithoutAnEventGetsOneLine) {
     EXPECT_THAT(wrong(), HasSubstr("it has no event"));
 }
 
-// Wherever it is damaged: no event of it is played.
+// Wherever the file is damaged, none of its events is played.
 TEST_F(Stream, DamagedFileGetsOneLine) {
     write_two();
     const auto whole = bytes_of_file(path_);

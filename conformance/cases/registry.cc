@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// All cases, in the order in which they run: from the first call to the wildest.
+// All cases, in the order in which they run: from the first call to the most demanding.
 #include "conformance/cases/registry.h"
 
 #include "conformance/cases/play.h"
@@ -15,7 +15,7 @@ const std::vector<Case>& all_cases() {
         };
         add(kAttachCases, kFirstEndCases, kFirstBufferCases, kEventCases, kPositionCases,
             kDrainCases);
-        // Before whatever has a resize in it: a mistake there is named by the plainest.
+        // Before all other cases with a resize, because the simplest of them names a mistake best.
         add(kFirstResizeCases, kNextBufferCases, kLapCases, kOvertakenCases);
         add_one_by_one_cases(made);
         add(kPendingCases, kThousandUnreadCases, kBacklogCases, kSleepCases);

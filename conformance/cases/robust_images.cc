@@ -29,7 +29,7 @@ constexpr std::uint64_t kTop = 0xffffffffffffffff;
 
 // -- One event of CPU 0 ----------------------------------------------------------------------
 
-// Two good events on CPU 0, one with a forged header, two more.
+// Two valid events on CPU 0, one with a forged header, and two more.
 struct OneEvent {
     ForgedHeader forged;
 
@@ -70,8 +70,8 @@ struct OnePosition {
 
 // -- An event on each of many CPUs -----------------------------------------------------------
 
-// Lengths of a forged event. The true event has 100 bytes and a type of one byte: in form A 100,
-// 30, 1.
+// Lengths of a forged event. The true event has 100 bytes and a type of one byte; its fields in
+// form A are 100, 30, 1.
 const ForgedHeader kLengths[] = {
     {0, kShortHeader, 1},
     {1, kShortHeader, 1},
@@ -90,7 +90,7 @@ const ForgedHeader kLengths[] = {
     {0, 0, 0},
     {0xffffffff, 0xffffffff, 0xffff},
     {kShortHeader, kShortHeader, 1},
-    {130, kShortHeader, 1},  // possible, but the next event is not where they end
+    {130, kShortHeader, 1},  // possible, but the next event does not begin where they end
 };
 constexpr std::uint32_t kCpus = std::size(kLengths);
 
@@ -102,7 +102,7 @@ void tolerate_lengths(Stage& stage, std::uint32_t cpu, const ForgedHeader& forge
                          forged.header_size, forged.type_len));
 }
 
-// Five events, of which number `which` has forged lengths.
+// Five events. Event number `which` has forged lengths.
 Forge nth_event(int which) {
     return [which](Stage& stage, std::uint32_t cpu) {
         tolerate_lengths(stage, cpu, kLengths[cpu]);
@@ -113,8 +113,8 @@ Forge nth_event(int which) {
     };
 }
 
-// The event at which the consumer looks for its place: the second of some that were delivered from
-// the old buffer.
+// The event at which the consumer searches for its place: the second of those delivered from the
+// old buffer.
 void survivor(Stage& stage, std::uint32_t cpu) {
     const std::uint64_t first = stage.rings().tail(stage.rings().history().present_buffer(cpu));
     stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
@@ -123,7 +123,7 @@ void survivor(Stage& stage, std::uint32_t cpu) {
     emit_some(stage, cpu, 1, 100);
 }
 
-// In a buffer that is replaced before the consumer has drained it.
+// An event in a buffer that is replaced before the consumer has drained it.
 void event_of_the_old_buffer(Stage& stage, std::uint32_t cpu) {
     const BufferIndex old_buffer = stage.rings().history().present_buffer(cpu);
     tolerate_lengths(stage, cpu, kLengths[cpu]);
@@ -144,7 +144,7 @@ void event_across_the_end(Stage& stage, std::uint32_t cpu) {
     emit_some(stage, cpu, 1, 100);
 }
 
-// The same of events that are larger than 16 bits, and what is copied at once, can tell.
+// As before, for events that exceed 16 bits, and what is copied at once.
 constexpr std::uint32_t kLarge = 300'000;
 constexpr std::uint64_t kLargeCapacity = 1 << 20;
 const ForgedHeader kLargeLengths[] = {
@@ -171,7 +171,7 @@ void large_event(Stage& stage, std::uint32_t cpu) {
     emit_some(stage, cpu, 1, 100);
 }
 
-// Each alone would be refused by its own bound; a write_pos far ahead makes room for a size that
+// Each bound alone would refuse one of them. A write_pos far ahead makes a size plausible that
 // leads out of the mapping.
 struct SizeAndAhead {
     std::uint32_t event_size;
@@ -204,7 +204,7 @@ void third_sequence(Stage& stage, std::uint32_t cpu) {
     }
 }
 
-// The first event says another CPU than the buffer it is in, and so does the metadata page.
+// The first event names another CPU than its buffer, and so does the metadata page.
 constexpr std::uint16_t kCpuIds[] = {1, 77, 0xffff};
 
 void cpu_id(Stage& stage, std::uint32_t cpu) {
@@ -267,16 +267,15 @@ constexpr ForgedPositions kPositions[] = {
     {"both 0", at<0>, at<0>},
 };
 
-// Apart from the others: each event is within the bounds of E7, and the positions break E26.
+// A separate table: each event is within the bounds of E7, and the positions break E26.
 constexpr ForgedPositions kFarAhead[] = {
     {"write_pos far ahead", write_pos_and<(1ull << 62)>, kTail},
     {"write_pos at the top", at<kTop>, kTail},
     {"write_pos with another upper half", write_pos_and<kUpperHalf>, kTail},
 };
 
-// The ring is full of whole events of 256 bytes, new and old, without a gap between an old event
-// and the next at the end of the ring. A consumer that believes a write_pos far ahead walks over
-// them again and again.
+// The ring is full of whole events of 256 bytes, new and old, without a gap at the end of the ring.
+// A consumer that believes a write_pos far ahead walks over them again and again.
 Forge positions(std::span<const ForgedPositions> all) {
     return [all](Stage& stage, std::uint32_t cpu) {
         const ForgedPositions& forged = all[cpu];
@@ -287,8 +286,8 @@ Forge positions(std::span<const ForgedPositions> all) {
     };
 }
 
-// A consumer without the bound of E26 walks round the old events, which are whole. This much
-// processor time, or this many records, shows it: without a limit it would walk 2^62 bytes.
+// A consumer without the bound of E26 repeatedly walks over the old events, which are whole. This
+// much processor time, or this many records, proves it: it would walk 2^62 bytes.
 struct FarAhead {
     Moment moment;
 
@@ -330,7 +329,7 @@ const std::vector<ForgedField> kAbsurdFields = {
     data_offset_of(kTop - 4095, "2^64 - 4096"),
 };
 
-// The consumer may read them once, or each time: but what was mapped stays what was mapped.
+// The consumer may read them once or each time, but the mapping does not change.
 const std::vector<ForgedField> kChangedFields = [] {
     std::vector<ForgedField> fields = kAbsurdFields;
     fields.push_back({BufferFault::magic, 0, {'X'}, "another magic"});
@@ -351,7 +350,7 @@ const std::vector<ForgedField> kMagics = [] {
     return fields;
 }();
 
-// Every one of them must be refused: the contract says so. The last CPU is sound.
+// The contract: every one of them must be refused. The last CPU is valid.
 struct EachRefused {
     const std::vector<ForgedField>& fields;
 
@@ -377,7 +376,7 @@ void static_field(Stage& stage, std::uint32_t cpu) {
     emit_some(stage, cpu, 5, 200);
 }
 
-// It was 1: lower, the same, higher. The attach that follows gives the same buffer.
+// The generation was 1: lower, equal, higher. The following attach returns the same buffer.
 constexpr std::uint64_t kGenerations[] = {0, 1, 2, 77, kTop};
 
 void generation(Stage& stage, std::uint32_t cpu) {
@@ -390,7 +389,7 @@ bool is_reserved(const Field& field) {
     return field.name.starts_with("reserved") || field.name == "unused bytes";
 }
 
-// All that is reserved, but for the bytes that a 32-bit store to need_wake clears.
+// All reserved bytes, except those that a 32-bit store to need_wake clears.
 void set_reserved_bytes(Stage& stage) {
     const BufferIndex buffer = stage.rings().history().present_buffer(0);
     const auto fill = [&](std::uint64_t offset, std::uint64_t count) {

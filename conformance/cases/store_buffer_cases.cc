@@ -2,18 +2,21 @@
 //
 // E1 in an unmodified binary: the store-buffer witness.
 //
-// A processor, x86-64 included, may hold a store back while later loads are performed. A consumer
-// that sets need_wake and loads write_pos without a full barrier in between may read an old
-// write_pos while the producer still reads need_wake as 0: an event is published, and the producer
-// does not wake the consumer. A stop of the threads makes every store visible, so it cannot show
-// that. The suite therefore holds the store back itself. After a plain store of 1 to need_wake it
-// puts the byte back to 0 and continues the thread instruction by instruction. A full barrier, or a
-// system call, releases the store, as on the processor. If write_pos is loaded first, the suite
-// publishes an event right after that load, and releases the store then. The machine allows this
-// execution, and a faulty consumer sleeps on the event in it. A consumer that loads write_pos
-// several times before it sleeps (5.1.8.2 step 4) is faulty if the store is held until after its
-// last load. Each iteration holds it for one load more, and begins again with one after a barrier
-// or a sleep.
+// A processor, x86-64 included, may hold a store back while later loads execute. A faulty consumer
+// sets need_wake and loads write_pos without a full barrier in between. It may load an old
+// write_pos while the producer still loads need_wake as 0. Then an event is published, and the
+// producer does not wake the consumer. A stop of the threads makes every store visible, so it
+// cannot show this.
+//
+// The suite therefore holds the store back itself. After a plain store of 1 to need_wake it puts
+// the byte back to 0, and continues the thread instruction by instruction. A full barrier or a
+// system call releases the store, as on the processor. If write_pos is loaded first, the suite
+// publishes an event right after that load, and then releases the store. The machine permits this
+// execution, and a faulty consumer sleeps on the event in it.
+//
+// A consumer may load write_pos several times before it sleeps (5.1.8.2 step 4). It is faulty if
+// the store can be held until after its last load. Each iteration holds the store for one more
+// load, and starts again with one load after a barrier or a sleep.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -32,22 +35,23 @@ namespace kmes::conformance {
 namespace {
 
 constexpr int kRounds = 4;
-// As long as the store can be held back. A spin with more loads lasts longer than that.
+// The maximum number of loads for which the store is held. A spin with more loads cannot be
+// covered.
 constexpr int kLooksAtMost = 16;
-// From the store to the load it takes a compiled consumer some ten instructions, an interpreter
-// thousands. Beyond this the store is let go: nothing is shown then.
+// From the store to the load a compiled consumer needs about ten instructions, an interpreter
+// thousands. After this many the store is released, and nothing is proven.
 constexpr int kInstructionsAtMost = 20000;
 // The limit of all iterations. Once an interpreter's steps have reached it, another iteration is
 // worthwhile only if the previous one held the store until a load of write_pos.
 constexpr int kInstructionsInAll = 20000;
 
-// One testee, one CPU: what became of its stores to need_wake.
+// One testee and one CPU: what happens to its stores to need_wake.
 class StoreBuffer {
   public:
     StoreBuffer(Stage& stage, std::uint32_t cpu) : stage_(stage), cpu_(cpu), spin_watch_(stage) {}
 
-    // The next round. One that was woken too early, or that does not do the same in each round, may
-    // have its barrier in one round and not in the next.
+    // Prepares the next iteration. A consumer that was woken too early, or that behaves differently
+    // in each iteration, may have its barrier only in some.
     void hold_for_one_more() { hold_for(has_witness() ? looks_ + 1 : 1); }
     // Holds the next store until write_pos has been loaded `looks` times.
     void hold_for(int looks) {
@@ -57,7 +61,7 @@ class StoreBuffer {
         lookers_.clear();
         only_looker_ = 0;
     }
-    // Whether another round may show what none before it has.
+    // Whether another iteration may show something new.
     bool is_worth_a_round() const {
         return has_witness() || (has_held_ && instructions_ < kInstructionsInAll);
     }
@@ -71,11 +75,11 @@ class StoreBuffer {
         }
         const auto next = stage_.testee().tracer().next_instruction(hit.tid);
         is_ordered_ = !next || next->is_full_barrier;
-        // Its own store is visible to the thread itself.
+        // A thread itself sees its own store.
         if (is_held_ && (is_ordered_ || hit.touches(kNeedWakeOffset, 1))) let_go();
     }
 
-    // After it.
+    // After an access to the metadata page.
     void after(const GuardHit& hit) {
         spin_watch_.saw(hit);
         if (is_held_ && hit.touches(kWritePosOffset, 8) && --looks_left_ <= 0) {
@@ -85,7 +89,7 @@ class StoreBuffer {
             let_go();
             return;
         }
-        // One event a round: one at every store would never let it sleep.
+        // One event in each iteration: one at every store would never let it sleep.
         const bool is_request = !has_witness() && !is_ordered_ && need_wake_before_ == 0 &&
                                 need_wake() == 1 && hit.touches(kNeedWakeOffset, 1);
         if (is_request) {
@@ -124,7 +128,7 @@ class StoreBuffer {
         is_held_ = false;
     }
 
-    // False: a full barrier or a system call comes first, or nothing for a long time.
+    // Returns false if a full barrier or a system call comes first, or no access for a long time.
     bool runs_to_the_next_access(pid_t tid) {
         for (int i = 0; i < kInstructionsAtMost; ++i, ++instructions_) {
             const auto next = stage_.testee().tracer().next_instruction(tid);
@@ -143,14 +147,14 @@ class StoreBuffer {
     bool has_held_ = false;
     int looks_ = 1;
     int looks_left_ = 1;
-    int instructions_ = 0;  // stepped over while a store was held
+    int instructions_ = 0;  // stepped while a store was held
     std::set<pid_t> lookers_;
     pid_t only_looker_ = 0;
     std::string store_;
     std::string witness_;
 };
 
-// Until it sleeps with its stores held back. What it loses so is a matter of E1.
+// Waits until it sleeps with its stores held back. E1 is the clause of an event lost in this way.
 void see_it_asleep(Stage& stage, const StoreBuffer& buffer, const std::function<void()>& wake) {
     try {
         wake();
@@ -174,7 +178,7 @@ void guard_for(Stage& stage, std::uint32_t cpu, StoreBuffer& buffer) {
         [&buffer](const GuardHit& hit, const GuardStep&) { buffer.after(hit); });
 }
 
-// Some wakes and sleeps of `cpu`, each begun by `wake`.
+// Plays some wakes and sleeps of `cpu`, each begun by `wake`.
 void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
                      const std::function<void()>& wake) {
     const ShortenedWaits shortened_waits(stage.waits());
@@ -229,7 +233,7 @@ CaseOutcome full_barrier_beside_ended_cpus(Stage& stage) {
     });
 }
 
-// As guard_for, from the disturbance on.
+// As guard_for, after the disturbance.
 void guard_after(Stage& stage, UnusualRound& round, StoreBuffer& buffer) {
     const auto has_begun = std::make_shared<bool>(false);
     stage.guards().guard(
@@ -247,7 +251,8 @@ void guard_after(Stage& stage, UnusualRound& round, StoreBuffer& buffer) {
         });
 }
 
-// A wait with a limit loses no event for good. One of more than 100 ms is no better than a loss.
+// A wait with a timeout does not lose an event for good, but one of more than 100 ms counts as a
+// loss.
 void watch_limited_waits(Stage& stage, const StoreBuffer& buffer, bool& has_blamed) {
     stage.hooks().set_on_wait([&stage, &buffer, &has_blamed](const FutexWait& wait, std::uint32_t) {
         if (has_blamed || wait.limit == TimeLimit::kNone || !is_long(wait)) return;
@@ -289,12 +294,12 @@ CaseOutcome full_barrier_after_unusual_rounds(Stage& stage) {
     return stage.finish();
 }
 
-// How it comes to a buffer on which it has not slept.
+// How the consumer reaches a buffer on which it has not slept.
 enum class First {
     at_the_start,
-    empty,      // the next one, with nothing in it
-    survivors,  // with events that it has delivered
-    meanwhile,  // the next one is replaced itself, when kmes_attach has handed it out
+    empty,      // the next buffer, empty
+    survivors,  // the next buffer, with events that it has delivered
+    meanwhile,  // the next buffer is itself replaced after kmes_attach has returned it
 };
 
 void come_to_a_buffer(Stage& stage, First first) {
@@ -303,11 +308,11 @@ void come_to_a_buffer(Stage& stage, First first) {
     stage.resize(stage.capacity_bytes());
 }
 
-// Guarded from the moment at which it has mapped the buffer.
+// Guards the buffer from its mmap on.
 CaseOutcome full_barrier_at_first(Stage& stage) {
     struct Sleep {
         First first;
-        int looks;  // most look once
+        int looks;  // most consumers load once
     };
     constexpr Sleep kSleeps[] = {
         {First::at_the_start, 1}, {First::empty, 1},     {First::empty, 1},

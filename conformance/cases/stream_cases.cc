@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Recorded events (--stream): CPUs, types, sizes, payloads and order come from a file of kmesctl
-// record, and so does the number of events. The oracle judges as in every other case.
+// Recorded events (--stream): the CPUs, types, sizes, payloads, order and number of events come
+// from a file of kmesctl record. The oracle judges as in every other case.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,9 +20,9 @@ using enum Level;
 using enum Demand;
 
 enum class Pace {
-    every_event,  // nothing is overwritten that is not delivered
+    every_event,  // no undelivered event is overwritten
     unpaced,
-    sleeps,  // as every_event, and the consumer falls asleep after each few events
+    sleeps,  // as every_event, and the consumer falls asleep after every few events
 };
 
 constexpr std::uint64_t kLargestCapacity = 256ull << 20;
@@ -47,7 +47,7 @@ class StreamPlay {
             start();
             emit_all();
         } catch (const StreamError& error) {
-            stop_inconclusive(error.what());  // it has changed since the run began
+            stop_inconclusive(error.what());  // the file has changed since the run began
         }
         stage_.wait_asleep();
         CaseOutcome outcome = stage_.finish();
@@ -78,7 +78,7 @@ class StreamPlay {
         }
     }
 
-    // Before an event: the ring would overwrite others that are not delivered yet.
+    // Call it before an event that would overwrite undelivered ones.
     void make_room(std::uint32_t cpu, std::uint64_t bytes) {
         std::uint64_t& unread = unread_bytes_.at(cpu);
         if (pace_ != Pace::unpaced && unread + bytes > capacity(stage_, cpu)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a consumer remembers of a buffer and takes along to the next one (E15, E19), and what it
-// owes of a buffer whose successor it refuses (E10; contract, record R).
+// What a consumer carries over from one buffer to the next (E15, E19), and what it owes of a buffer
+// whose successor it refuses (E10; contract, record R).
 #include <functional>
 #include <string>
 #include <utility>
@@ -18,8 +18,8 @@ namespace {
 
 enum class NudgedWhen { before_it_looks, as_it_attaches };
 
-// A consumer that makes sure of its next buffer (E19) maps it, reads its generation, and attaches
-// once more, in one thread. From then on it knows the buffer's number and needs no nudge. `act` is
+// A consumer that verifies its next buffer (E19) maps it, loads its generation, and attaches once
+// more, in one thread. From then on it knows the buffer's number and needs no nudge. `act` is
 // called before the k-th access of that thread to the page after the second attach.
 class OnceSure {
   public:
@@ -74,8 +74,8 @@ void swap_and_nudge(Stage& stage, int nudges) {
 }
 
 // Nudges take the retired buffer's generation past that of its successor. The successor is replaced
-// at its k-th access, and nudged one time less: it then shows the number that the consumer may have
-// read in the old one. False: the consumer made no such access.
+// at its k-th access, and nudged one time less. Its generation is then the number that the consumer
+// may have loaded from the old buffer. Returns false if there was no such access.
 bool replace_twice(Stage& stage, NudgedWhen when, int nudges, std::uint64_t k) {
     stage.wait_asleep();
     const BufferIndex old = stage.rings().history().present_buffer(0);
@@ -96,7 +96,7 @@ bool replace_twice(Stage& stage, NudgedWhen when, int nudges, std::uint64_t k) {
 
 CaseOutcome generation_of_the_old(Stage& stage, NudgedWhen when) {
     constexpr int kMostNudges = 3;
-    constexpr std::uint64_t kAccesses = 5;  // up to its sleep
+    constexpr std::uint64_t kAccesses = 5;  // up to the consumer's sleep
     set_up_one_cpu(stage);
     stage.start();
     stage.waits().set_nudging(false);
@@ -140,8 +140,9 @@ void wait_refused(Stage& stage, std::uint32_t cpu) {
                         "a refusal of the CPU with the malformed next buffer");
 }
 
-// Four CPUs, each with another fault, and one that is sound. `events` are unread in the old buffers
-// of all; a quarter of that fits into the next ones. CPU k has k of `changes` sound changes before.
+// Four CPUs, each with another fault, and a valid one. The old buffers of all have `events` unread
+// events; a quarter of them fits into the next buffers. CPU k has had k of `changes` valid changes
+// before.
 CaseOutcome unread_before_a_refusal(Stage& stage, std::uint64_t events, std::uint32_t changes) {
     const std::uint64_t small = stage.default_setup().capacity_bytes;
     const std::vector<Malformed> kinds = malformed_kinds(small);
@@ -157,7 +158,7 @@ CaseOutcome unread_before_a_refusal(Stage& stage, std::uint64_t events, std::uin
         }
         stage.wait_asleep();
     }
-    // It is proven to read these buffers, and not only to have them.
+    // The consumer is proven to read these buffers, and not only to have them.
     emit_everywhere(stage, 1, 100);
     stage.wait_asleep();
     stage.holding().freeze();
@@ -172,8 +173,7 @@ CaseOutcome unread_before_a_refusal(Stage& stage, std::uint64_t events, std::uin
     return stage.finish();
 }
 
-// A CPU for each access: before its k-th one three events come, and a next buffer that is
-// malformed.
+// One CPU for each access: before the k-th access come three events, and a malformed next buffer.
 CaseOutcome refusal_at_every_step(Stage& stage) {
     constexpr std::uint32_t kSteps = 20;
     set_up_cpus(stage, kSteps);

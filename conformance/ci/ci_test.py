@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """The GitHub action and the GitLab template, as far as they run without their servers.
 
-The test is the server: it resolves the inputs, runs each script in a shell with the files of the
-server in the environment, and looks at what they leave.
+The test plays the server: it resolves the inputs, runs each script in a shell with the server's
+files in the environment, and checks the results.
 """
 
 import json

@@ -44,7 +44,7 @@ if [ -n "${GITHUB_STEP_SUMMARY-}" ]; then
     {
         echo '### KMES conformance'
         echo
-        # A block of four spaces: no markup of a consumer's text acts in it.
+        # A block of four spaces is shown verbatim, whatever markup a consumer's text has.
         tail -n 1 -- "$REPORTS/report.txt" | sed 's/^/    /'
     } >>"$GITHUB_STEP_SUMMARY"
 fi

@@ -25,7 +25,7 @@ const std::vector<BrokenTestee>& broken_testees_also_failed() {
 
 
 def row(entry, case):
-    # A string of JSON is one of C++, too.
+    # A JSON string is also a C++ string.
     texts = (entry["name"], case, entry["wrong"])
     return "        {%s}," % ", ".join(json.dumps(text) for text in texts)
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The clause table keeps its rules against the real cases and the real broken testees; and each
-// rule is seen to be broken where it is.
+// The clause table obeys its rules for the real cases and the real broken testees. For each rule a
+// test breaks it and expects a report.
 #include "conformance/clauses/clauses.h"
 #include "conformance/cases/registry.h"
 
@@ -46,7 +46,7 @@ Case a_case(std::string_view id) {
     return {id, Level::must, "5.1", "a title", "a description", "an expectation", nullptr};
 }
 
-// Sound tables, of which each test breaks one thing.
+// Valid tables, of which each test breaks one thing.
 struct Tables {
     std::vector<Clause> clauses = {{"5.1.1", "one", {"5.1.1/a"}},
                                    {"E1", "two", {"5.1.1/a", "E1/b"}},

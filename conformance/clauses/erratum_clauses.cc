@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The errata that are not the producer's alone (E5, E8, E13, E14, E16, E18, E22, E23 and E25 are;
-// of E8 and E14 a part is the consumer's all the same).
+// The errata that bind a consumer. (E5, E8, E13, E14, E16, E18, E22, E23 and E25 bind the producer;
+// parts of E8 and E14 also bind the consumer.)
 #include "conformance/clauses/parts.h"
 
 namespace kmes::conformance {

@@ -39,7 +39,8 @@ void check_broken(const std::set<std::string_view>& ids, const std::vector<Broke
                   const std::vector<std::string>& failed_elsewhere, Faults& faults) {
     std::set<std::string_view> failing(failed_elsewhere.begin(), failed_elsewhere.end());
     for (const BrokenTestee& each : broken) {
-        if (each.case_id.starts_with("-")) continue;  // nobody catches it as yet, with a reason
+        if (each.case_id.starts_with("-"))
+            continue;  // no case catches it yet, for the given reason
         failing.insert(each.case_id);
         if (!ids.contains(each.case_id))
             faults.push_back("the broken testee " + std::string(each.name) + " is meant for " +

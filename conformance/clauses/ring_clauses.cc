@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Section 5.1 of the specification, sentence by sentence, as far as a consumer can break it. What
-// binds the producer alone is left out; where an erratum changes a sentence, the erratum holds.
+// Section 5.1 of the specification, every sentence that a consumer can break. Sentences that bind
+// only the producer are left out. If an erratum changes a sentence, the erratum holds.
 #include "conformance/clauses/parts.h"
 
 namespace kmes::conformance {

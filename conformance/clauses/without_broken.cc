@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The cases that no broken testee is there for, each with its reason. One that is not needed any
-// more fails the test.
+// The cases without a broken testee, each with its reason. An entry that is no longer needed fails
+// the test.
 #include "conformance/clauses/clauses.h"
 
 namespace kmes::conformance {

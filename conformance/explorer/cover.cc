@@ -20,7 +20,7 @@ struct Choice {
     Written written = Written::whole;
 };
 
-// What changes the course of a consumer most.
+// The actions that change the course of a consumer most.
 constexpr Choice kFirst[] = {
     {Action::emit}, {Action::lap_part},   {Action::swap}, {Action::wake},
     {Action::lap},  {Action::swap_twice}, {Action::drop}, {Action::reserve, 2, Written::half},
@@ -35,7 +35,7 @@ constexpr Choice kSecond[] = {
     {Action::grow},          {Action::burst},
     {Action::drop},          {Action::nudge},
 };
-// Those that a consumer has; the rest of the metadata page is nobody's.
+// The places that consumers access. They ignore the rest of the metadata page.
 constexpr Place kPlaces[] = {Place::generation, Place::write_pos, Place::tail_pos, Place::counter,
                              Place::need_wake,  Place::data,      Place::wait,     Place::sleep};
 
@@ -63,7 +63,7 @@ Place place_of(const AccessPoint& point) {
 Cover::Cover(bool whole) {
     const std::vector<std::size_t> sizes{std::size(kFirst), std::size(kPlaces), std::size(kSecond),
                                          std::size(kPlaces)};
-    // Every scenario has the same.
+    // All scenarios have the same sizes.
     static const std::vector<Combination> kPairwise = pairwise_cover(sizes);
     cells_ = whole ? product_of(sizes) : kPairwise;
 }

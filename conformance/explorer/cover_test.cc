@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Cells of two moves, from courses made by hand.
+// The cells of two moves, for hand-made courses.
 #include "conformance/explorer/cover.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ AccessPoint of_kind(PointKind kind) {
     return point;
 }
 
-// One for each place that a cell may name.
+// One access for each place that a cell may name.
 std::vector<AccessPoint> every_place() {
     return {at(kGenerationOffset),      at(kWritePosOffset),      at(kTailPosOffset),
             at(kFutexCounterOffset, 4), at(kNeedWakeOffset, 1),   at(4096 + 64),
@@ -82,7 +82,7 @@ TEST(Cover, EveryTwoValuesOfTwoColumnsMeet) {
         place_and_action.emplace(place_of(first.point), second.action);
     }
     constexpr std::size_t kFirstActions = 8;
-    constexpr std::size_t kSecondActions = 15;  // a swap is in it twice
+    constexpr std::size_t kSecondActions = 15;  // includes a swap twice
     constexpr std::size_t kPlaces = 8;
     EXPECT_EQ(actions.size(), kFirstActions * kSecondActions);
     EXPECT_EQ(places.size(), kPlaces * kPlaces);

@@ -9,7 +9,7 @@ namespace kmes::conformance {
 
 namespace {
 
-// The pairs of two values of different factors, each with a place in a row of flags.
+// The pairs of values of two different factors, each with an index in a row of flags.
 class Pairs {
   public:
     explicit Pairs(const std::vector<std::size_t>& sizes) : sizes_(sizes) {
@@ -46,7 +46,7 @@ class Pairs {
     }
 
     std::vector<std::size_t> sizes_;
-    std::vector<std::size_t> begin_;  // of two factors
+    std::vector<std::size_t> begin_;  // for two factors
     std::vector<bool> is_open_;
 };
 
@@ -70,11 +70,11 @@ std::vector<Combination> pairwise_cover(const std::vector<std::size_t>& sizes,
     Pairs pairs(sizes);
     for (const Combination& each : product) pairs.open(each);
     std::vector<Combination> cover;
-    // With one factor there are no pairs: each value is one combination.
+    // One factor has no pairs: each value is one combination.
     if (sizes.size() < 2) return product;
     for (;;) {
         const auto new_pairs = [&](const Combination& each) { return pairs.open_of(each); };
-        // The first of the best: the same on each machine.
+        // The first of the best, so that the result is the same on each machine.
         const auto best = std::ranges::max_element(product, {}, new_pairs);
         if (best == product.end() || new_pairs(*best) == 0) return cover;
         pairs.close(*best);

@@ -17,7 +17,7 @@ bool has_pair(const std::vector<Combination>& all, std::size_t one, std::size_t 
     });
 }
 
-// Of those that are in the product.
+// Checks all pairs that the product contains.
 void expect_every_pair(const std::vector<std::size_t>& sizes, const IsAllowed& is_allowed) {
     const std::vector<Combination> product = product_of(sizes, is_allowed);
     const std::vector<Combination> cover = pairwise_cover(sizes, is_allowed);
@@ -58,14 +58,14 @@ TEST(Covering, EveryAllowedPairMeetsAndNoOther) {
 
 TEST(Covering, IsMuchSmallerThanTheProduct) {
     const std::vector<Combination> cover = pairwise_cover({10, 14, 6});
-    EXPECT_GE(cover.size(), 140u);  // of the two largest factors
+    EXPECT_GE(cover.size(), 140u);  // the product of the two largest factors
     EXPECT_LT(cover.size(), 200u);
     EXPECT_EQ(product_of({10, 14, 6}).size(), 840u);
 }
 
 TEST(Covering, TheFirstOnesHaveTheMostNewPairs) {
     const std::vector<Combination> cover = pairwise_cover({6, 6, 6});
-    // Without a value twice, three new pairs each.
+    // If no value repeats, each combination has three new pairs.
     for (std::size_t i = 1; i < 6; ++i) {
         for (std::size_t before = 0; before < i; ++before) EXPECT_NE(cover[i], cover[before]);
     }

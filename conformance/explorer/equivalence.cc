@@ -15,8 +15,8 @@ namespace kmes::conformance {
 
 namespace {
 
-// What an action stores in a buffer that the testee may have mapped. Nobody has mapped the buffer
-// that a swap makes.
+// What an action stores in a buffer that the testee may have mapped. A new buffer of a swap does
+// not count, because no consumer has mapped it yet.
 struct Stores {
     bool generation = false;
     bool positions = false;  // write_pos, tail_pos
@@ -25,12 +25,12 @@ struct Stores {
     bool on_all_cpus = false;
 };
 
-// nullopt: it depends on more than memory.
+// nullopt: the action depends on more than memory.
 std::optional<Stores> stores_of(Action action) {
     switch (action) {
         case Action::nothing:
         case Action::drop:
-        case Action::wake:  // no thread waits when the only one makes an access
+        case Action::wake:  // if the only thread makes an access, no thread waits
             return Stores{};
         case Action::emit:
         case Action::burst:
@@ -61,7 +61,7 @@ bool touches(const AccessPoint& access, std::uint64_t field) {
     return field_at(field).overlaps(access.offset_bytes, access.size_bytes);
 }
 
-// Equal for moves that differ in their point only.
+// Equal for moves that differ only in their point.
 auto action_of(const Move& move) {
     return std::make_tuple(move.action, move.parameter, move.further, move.written);
 }
@@ -99,7 +99,8 @@ class Equivalence {
     }
 
   private:
-    // A thread attaches in phase 0, and often another one reads then. After phase 0 there is one.
+    // One thread attaches in phase 0, and often another reads then. Later phases must have one
+    // thread.
     bool has_one_thread(std::uint32_t phase) const {
         const auto found = threads_.find(phase);
         return (found == threads_.end() || found->second.size() <= 1) && later_threads_.size() <= 1;
@@ -116,7 +117,7 @@ class Equivalence {
 
 bool commutes(Action action, bool same_cpu, const AccessPoint& access) {
     const std::optional<Stores> stores = stores_of(action);
-    // A producer loads what a consumer stores (need_wake), and the judge looks at all of it.
+    // A producer loads what a consumer stores (need_wake), and the judge checks each store.
     if (!stores || access.is_write) return false;
     if (!same_cpu && !stores->on_all_cpus) return true;
     const bool meets = (stores->generation && touches(access, kGenerationOffset)) ||

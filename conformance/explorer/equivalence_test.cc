@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which moves make the same play, on traces made by hand.
+// Which moves lead to the same play, for hand-made traces.
 #include "conformance/explorer/equivalence.h"
 
 #include <gtest/gtest.h>
@@ -28,8 +28,8 @@ TraceEntry store(std::uint64_t offset, std::uint32_t size) {
     return entry;
 }
 
-// Whether the action before the first of two accesses is left out, because it is the same play
-// before the second one.
+// Whether the action before the first of two accesses is left out, because the play is the same
+// with the action before the second one.
 bool is_one_play(Action action, TraceEntry first, TraceEntry second, std::uint32_t further = 0,
                  std::uint32_t cpus = 1) {
     second.point.occurrence += first.point == second.point ? 1 : 0;
@@ -135,7 +135,7 @@ TEST(Equivalence, AnEmissionOnAnotherCpuPassesEveryLoad) {
         is_one_play(Action::swap, load(kWritePosOffset, 8, 0), load(kWritePosOffset, 8, 1), 0, 2));
 }
 
-// Points are thinned out: each access between two of them counts.
+// Points are thinned out, so each access between two points counts.
 TEST(Equivalence, EveryAccessBetweenTwoPointsCounts) {
     const std::vector<TraceEntry> trace{load(kWritePosOffset), load(kGenerationOffset),
                                         load(kTailPosOffset)};

@@ -29,19 +29,19 @@ namespace {
 
 using SearchClock = std::chrono::steady_clock;
 
-// Beyond the single moves: schedules of several moves, as many as these at most.
+// After the single moves come schedules of several moves, at most this many.
 constexpr std::uint64_t kSeveralQuick = 250;
 constexpr std::uint64_t kSeveralDeep = 5000;
 constexpr std::uint64_t kSeveralToTheLimit = UINT64_MAX;
-// Of `deep`: every pair of these, at every pair of points (thinned out).
+// `deep`: every pair of these actions, at every pair of points (thinned out).
 constexpr std::array kPairActions{Action::emit, Action::lap_part, Action::swap, Action::wake};
 constexpr std::size_t kWorkersAtMost = 8;
-// Plays of one move whose further course is kept, to put a second move there.
+// How many plays of one move keep their further course, for a second move.
 constexpr std::size_t kBranchesKept = 200;
 constexpr std::size_t kBranchesAtLeast = 20;
 constexpr std::size_t kMovesToABranch = 10;
 constexpr std::uint64_t kSuiteErrorsAtMost = 3;
-// Whatever the clock says: the verdict of a slow machine is one too.
+// The minimum, whatever the clock says: a verdict on a slow machine counts as well.
 constexpr std::uint64_t kPlaysAtLeast = 24;
 constexpr int kHeapBytesKept = 16 << 20;
 
@@ -50,7 +50,7 @@ bool has_several_threads(const std::vector<TraceEntry>& trace) {
                        [](const TraceEntry& entry) { return entry.thread > 1; });
 }
 
-// Runner and testee on one processor: a stop then costs no wake-up of another one.
+// Keeps runner and testee on one processor: a stop then wakes no other processor.
 void stay_on(int processor) {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -117,8 +117,8 @@ class Search {
     bool is_drawn() const { return scenario_.turning != Turning::none; }
 
     void run_workers() {
-        // A play makes and drops buffers of histories by the megabyte: without this every one of
-        // them would be given back to the kernel, which has to tell all workers.
+        // A play allocates and frees megabytes for histories. Without this setting, each block
+        // would be returned to the kernel, which must interrupt the processors of all workers.
         mallopt(M_TOP_PAD, kHeapBytesKept);
         mallopt(M_TRIM_THRESHOLD, 4 * kHeapBytesKept);
         const ChildSignalBlocked blocked;
@@ -154,11 +154,11 @@ class Search {
                (seconds_ > 0 && played_ >= kPlaysAtLeast && seconds_since_begin() >= seconds_);
     }
 
-    // A schedule, and what of its course is wanted afterwards.
+    // A schedule, and which parts of its course are kept.
     struct Play {
         Schedule schedule;
         Course course = Course::of_the_moves;
-        bool is_branch = false;  // of the sample
+        bool is_branch = false;  // keep its course for a second move
     };
 
     std::optional<Play> next_play() {
@@ -168,7 +168,7 @@ class Search {
         Play play;
         play.schedule = std::move(*schedule);
         if (play.schedule.moves.size() != 1) return play;
-        // A sample of all of them, each as likely as the others.
+        // Choose a sample of all single moves, each with the same probability.
         const std::size_t left = 1 + singles_.size() - next_single_;
         play.is_branch = random_() % left < branches_left_;
         if (play.is_branch) --branches_left_;
@@ -195,7 +195,7 @@ class Search {
         if (several_ >= several_at_most_) return std::nullopt;
         if (std::optional<std::vector<Move>> moves = cover_.next(random_)) {
             schedule.moves = std::move(*moves);
-            // `deep` plays the product beside the schedules at random.
+            // `deep` plays the product in addition to random schedules.
             if (!settings_.explore.deep) ++several_;
             return schedule;
         }
@@ -208,7 +208,7 @@ class Search {
         return schedule;
     }
 
-    // Nothing: there is none any more, as far as is known.
+    // Returns nothing if no further pair is known.
     std::vector<Move> next_pair() {
         for (; pair_branch_ < pair_branches_.size(); ++pair_branch_, pair_ = 0) {
             const Branch& branch = pair_branches_[pair_branch_];
@@ -223,8 +223,7 @@ class Search {
     }
 
     std::vector<Move> several_moves() {
-        // Two moves of which the second comes in the course that the first has changed; or some
-        // anywhere.
+        // Two moves, the second in the course that the first has changed; or some moves anywhere.
         if (!branches_.empty() && random_() % 3 != 0) {
             const Branch& branch = branches_[random_() % branches_.size()];
             return {branch.move,
@@ -298,7 +297,7 @@ class Search {
         if (suite_errors_ > 0)
             text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
                                 suite_error_.message);
-        // The play without moves has passed; with one thread there is no other to hold.
+        // The play without moves has passed. With one thread there is no other to hold.
         const bool has_nothing_to_move = singles_.empty() && !is_drawn();
         if (has_nothing_to_move) text = "one thread reads all buffers, so no thread can be held";
         CaseOutcome outcome{
@@ -334,16 +333,16 @@ class Search {
     std::vector<AccessPoint> points_;
     std::vector<Move> singles_;
     std::size_t next_single_ = 0;
-    std::size_t saved_ = 0;  // single moves that make the same play as another one
+    std::size_t saved_ = 0;  // single moves left out, because another one leads to the same play
     std::uint64_t several_ = 0;
     std::uint64_t several_at_most_ = 0;
-    std::size_t branches_left_ = 0;  // to be kept
+    std::size_t branches_left_ = 0;  // courses still to keep
     std::vector<Branch> branches_;
     Cover cover_;                           // of schedules of two moves
-    std::set<AccessPoint> first_of_pairs_;  // where the first move of a pair may stand
+    std::set<AccessPoint> first_of_pairs_;  // points for the first move of a pair
     std::vector<Branch> pair_branches_;
     std::size_t pair_branch_ = 0;
-    std::size_t pair_ = 0;  // of that branch
+    std::size_t pair_ = 0;  // index of the pair within that branch
     std::uint64_t pairs_ = 0;
     bool has_several_threads_ = false;
     std::uint64_t played_ = 0;
@@ -358,7 +357,7 @@ class Search {
 CaseOutcome explore(const Case& the_case, const StageSettings& settings, const Scenario& scenario,
                     double share) {
     if (settings.schedule) return play_schedule(the_case, settings, scenario, *settings.schedule);
-    // One person looks at one testee: the play as it is.
+    // One person debugs one testee: play the scenario without moves.
     if (settings.debug)
         return play_schedule(the_case, settings, scenario,
                              {std::string(scenario.name), settings.seed, {}});

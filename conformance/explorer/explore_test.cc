@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The search on real testees: it finds in a broken one the interleaving that loses an event, the
-// schedule that it names does the same when it is played alone, and a right one passes.
+// The search on real testees. In a broken one it finds the interleaving that loses an event, and
+// the named schedule has the same effect when it is played alone. A correct testee passes.
 #include "conformance/explorer/explore.h"
 
 #include <gtest/gtest.h>
@@ -85,8 +85,8 @@ TEST_F(Explore, ARightConsumerPasses) {
     }
 }
 
-// What is not stopped at is played all the same: the same moves are made, and the verdict is that
-// of the whole play.
+// The part of a play without stops is played all the same: the moves are made, and the verdict is
+// that of the whole play.
 TEST_F(Explore, APlayIsStoppedAtWhereItsMovesAre) {
     const Scenario& scenario = *find_scenario("mixed");
     const Schedule plain{"mixed", 1, {}};
@@ -100,7 +100,7 @@ TEST_F(Explore, APlayIsStoppedAtWhereItsMovesAre) {
         settings_.testee = {std::string(kTestees) + name};
         const Played all = play_once(case_, settings_, scenario, plain);
         ASSERT_EQ(all.outcome.verdict, Verdict::pass) << all.outcome.message;
-        // Its last read of the counter before it sleeps.
+        // The testee's last read of the counter before it sleeps.
         std::optional<AccessPoint> point;
         for (const TraceEntry& entry : all.trace.entries) {
             if (entry.point.phase == 2 && entry.point.kind == PointKind::access &&
@@ -123,8 +123,8 @@ TEST_F(Explore, APlayIsStoppedAtWhereItsMovesAre) {
     }
 }
 
-// What was drawn is moves in the end, few of them, that do the same when they are played alone.
-// Where two threads race it takes more than one try, now and then.
+// A drawn schedule ends as a few moves that have the same effect when they are played alone. If two
+// threads race, this sometimes takes more than one try.
 TEST_F(Explore, TurnsEndInAFewMoves) {
     settings_.explore.deep = true;
     const auto plays_again = [this] {
@@ -141,7 +141,7 @@ TEST_F(Explore, TurnsEndInAFewMoves) {
 
 TEST_F(Explore, ASoakFindsItAndPlaysItAgain) {
     settings_.testee = {std::string(kTestees) + "broken_counter-after-the-recheck"};
-    settings_.soak_seconds = 1200;  // it ends with the failure; a busy machine plays slowly
+    settings_.soak_seconds = 1200;  // ends with the failure; a busy machine plays slowly
     const auto plays_again = [this] {
         settings_.schedule.reset();
         const CaseOutcome outcome = soak(case_, settings_);
@@ -160,8 +160,8 @@ TEST_F(Explore, ASoakOfARightConsumerPasses) {
     EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message << "\n" << outcome.details;
 }
 
-// Of this seed, turns publish what another part of the play was about to publish, every second
-// time.
+// With this seed, turns publish what another part of the play was about to publish, in every second
+// play.
 TEST_F(Explore, AReservationThatIsPublishedMeanwhileIsNoMistake) {
     settings_.testee = {std::string(kTestees) + "c_consumer"};
     settings_.soak_seconds = 0.01;

@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::uint64_t kFirstOccurrences = 3;
 constexpr std::uint64_t kLastOccurrences = 2;
-// Of accesses to the data that follow each other without one to the metadata between: so many of
-// the first, the last, and of those between.
+// From a run of accesses to the data without an access to the metadata between, this many are kept:
+// of the first, of the last, and of those between.
 constexpr std::size_t kDataFirst = 12;
 constexpr std::size_t kDataLast = 4;
 constexpr std::size_t kDataBetween = 8;
@@ -26,8 +26,8 @@ bool is_data(const AccessPoint& point) {
     return point.offset_bytes >= kMetadataBytes;
 }
 
-// What is written once before anybody attaches: nothing can come between there that does not come
-// between at the next access as well.
+// A field that is written once before any attach. A move before such an access has the same effect
+// before the next access.
 bool is_static_field(const AccessPoint& point) {
     return point.kind == PointKind::access && point.offset_bytes < 32;
 }
@@ -51,14 +51,15 @@ void thin_out(std::vector<AccessPoint>& run, std::vector<AccessPoint>& into) {
 struct Choice {
     Action action;
     std::uint64_t parameter;
-    bool at_data;  // at an access to the data as well
+    bool at_data;  // also before an access to the data
     Written written = Written::whole;
 };
 constexpr Written kHalf = Written::half;
 constexpr Written kHeader = Written::header;
 constexpr Written kNothing = Written::nothing;
-// The most telling first. What is in flight comes in each state that a reader can tell: one that
-// overwrites the event under the read, with nothing of it written, changes no byte of that event.
+// The actions most likely to find a fault come first. An event in flight is played in each state
+// that a reader can distinguish. One that overwrites the event under the read without a written
+// byte changes nothing in that event.
 constexpr Choice kChoices[] = {
     {Action::emit, 0, false},
     {Action::lap_part, 0, true},
@@ -91,7 +92,7 @@ constexpr Choice kChoices[] = {
     {Action::reserve, 6, true},
 };
 
-// Every 8-byte word of a read that is wider is a tearing point of its own.
+// Every 8-byte word of a wider read is a tearing point of its own.
 void add_words(const AccessPoint& point, std::vector<AccessPoint>& into) {
     constexpr std::uint32_t kWord = 8;
     into.push_back(point);
@@ -107,7 +108,7 @@ std::vector<Move> tears_at(const std::vector<AccessPoint>& points) {
     std::vector<AccessPoint> words;
     for (const AccessPoint& point : points) add_words(point, words);
     std::vector<Move> moves;
-    // Kind by kind, so that every word is torn before any is torn in another way.
+    // One kind after the other, so that every word is torn before any is torn in another way.
     for (std::uint64_t kind = 0; kind < kTornKinds; ++kind) {
         for (const AccessPoint& point : words) {
             if (is_data(point)) moves.push_back({point, Action::tear, kind});
@@ -142,7 +143,7 @@ std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::ui
     return points;
 }
 
-// With several CPUs: what comes for another one than the one that is being looked at.
+// With several CPUs: actions on another CPU than that of the access.
 constexpr Choice kElsewhere[] = {{Action::emit, 0, true}, {Action::lap_part, 0, true}};
 
 std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenario& scenario,

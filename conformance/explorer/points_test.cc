@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// From a trace to points and moves, on traces made by hand.
+// From a trace to points and moves, for hand-made traces.
 #include "conformance/explorer/points.h"
 
 #include <gtest/gtest.h>
@@ -87,7 +87,8 @@ TEST(Moves, EveryActionComesAtEveryPoint) {
     EXPECT_TRUE(at_data.contains(Action::lap));
 }
 
-// With nothing written, one that overwrites the event under the read changes no byte of it.
+// An event without a written byte that overwrites the event under the read changes none of its
+// bytes.
 TEST(Moves, WhatIsInFlightComesInEachStateThatAReaderCanTell) {
     const std::vector<AccessPoint> points{access(kWritePos, 1).point};
     std::set<Written> reserved;
@@ -108,7 +109,7 @@ TEST(Moves, AThreadIsHeldOnlyAgainstOthers) {
 }
 
 TEST(Moves, EveryWordOfAWideReadIsTorn) {
-    // 64 bytes from 4 bytes before a word's start: split behind 4, 12, ... 60 bytes.
+    // 64 bytes from 4 bytes before a word's start: split after 4, 12, ... 60 bytes.
     const std::vector<AccessPoint> points{access(4096 + 4, 1, 64).point};
     std::set<std::uint32_t> splits;
     std::set<std::uint64_t> kinds;

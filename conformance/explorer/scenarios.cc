@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kSmall = 65536;
 constexpr std::uint64_t kMiddle = 131072;
 
-// Attach, drain what is there, sleep.
+// Attach, drain the existing events, sleep.
 void drain(Player& player) {
     player.emit(0, 40);
     player.emit(0, 333, "some.type");
@@ -19,7 +19,8 @@ void drain(Player& player) {
     player.settle();
 }
 
-// Asleep, woken by an event, asleep again; twice, because state is kept from the first.
+// Sleep, wake by an event, sleep again; twice, because a consumer may keep state from the first
+// time.
 void wake(Player& player) {
     player.start();
     player.settle();
@@ -29,7 +30,7 @@ void wake(Player& player) {
     player.settle();
 }
 
-// A resize with events unread in the old buffer, and one in the new.
+// A resize with unread events in the old buffer, and one in the new.
 void resize(Player& player) {
     player.emit(0, 80);
     player.start();
@@ -45,14 +46,14 @@ void resize(Player& player) {
     player.settle();
 }
 
-// The ring is full when the testee attaches: every event that comes overwrites another.
+// The ring is full when the testee attaches, so every new event overwrites another.
 void full_ring(Player& player) {
     for (int i = 0; i < 9; ++i) player.emit(0, kSmall / 8);
     player.start();
     player.settle();
 }
 
-// Events to be torn: a short one, one that wraps (5.1.4), one in the middle.
+// Events to be torn: a short one, one that wraps (5.1.4), and one in the middle.
 void tear(Player& player) {
     player.emit(0, 61, "a.type");
     player.emit(0, 430);
@@ -71,7 +72,7 @@ void large_survivor(Player& player) {
     player.settle();
 }
 
-// Two CPUs, whose consumers may share more than they should.
+// Two CPUs, whose consumers may wrongly share state.
 void two_cpus(Player& player) {
     player.emit(0, 70);
     player.emit(1, 90);
@@ -85,8 +86,7 @@ void two_cpus(Player& player) {
     player.settle();
 }
 
-// A ring that is full of events read long ago, and a burst behind them: what the tail gives up next
-// is what has not been read.
+// A ring full of events read long ago, and then a burst: the tail next gives up unread events.
 void burst(Player& player) {
     for (int i = 0; i < 15; ++i) player.emit(0, kSmall / 16);
     player.start();
@@ -97,7 +97,7 @@ void burst(Player& player) {
     player.settle();
 }
 
-// Events of more than a page on both CPUs: whoever shares a place to copy them to mixes them up.
+// Events of more than a page on both CPUs: consumers that share one copy buffer mix them up.
 void two_large(Player& player) {
     player.start();
     player.settle();
@@ -179,7 +179,7 @@ std::vector<Scenario> make_scenarios() {
     turned.cpus = 2;
     turned.capacity_bytes = kSmall;
     turned.turning = Turning::by_priority;
-    // So many that a retired buffer is always nudged.
+    // Enough swaps that a retired buffer is always nudged.
     turned.swaps = 2;
     add("mixed", "events, a lap, a resize, an event", mixed).swaps = 1;
     return all;

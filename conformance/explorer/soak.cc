@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::uint64_t kLeastCapacityBytes = 65536;
 
-// What there is at the attach: nothing on half of the CPUs, or some events, or a ring that has been
-// filled once or twice.
+// Fills the rings before the attach: half of the CPUs have no event, the others have some events,
+// or a ring that was filled once or twice.
 void fill_at_random(Player& player, std::uint32_t cpus, std::mt19937_64& random) {
     const std::uint64_t capacity = player.stage().capacity_bytes();
     for (std::uint32_t cpu = 0; cpu < cpus; ++cpu) {
@@ -34,7 +34,7 @@ void fill_at_random(Player& player, std::uint32_t cpus, std::mt19937_64& random)
     }
 }
 
-// Depends on the seed only, so that it is the same whatever came before it.
+// Depends only on the seed, so it is the same whatever was played before.
 Scenario scenario_of(std::uint64_t seed) {
     std::mt19937_64 random(seed);
     Scenario scenario;
@@ -52,7 +52,7 @@ Scenario scenario_of(std::uint64_t seed) {
     scenario.start_position = kStarts[random() % std::size(kStarts)];
     scenario.looks_at_data = random() % 4 == 0;
     scenario.turning = Turning::at_random;
-    // So many that a retired buffer is always nudged.
+    // Enough swaps that a retired buffer is always nudged.
     scenario.swaps = 2;
     scenario.run = [random, cpus = scenario.cpus](Player& player) {
         std::mt19937_64 own = random;
@@ -68,7 +68,7 @@ Played play(const Case& the_case, const StageSettings& settings, const Schedule&
     return play_once(the_case, own, scenario_of(schedule.seed), schedule);
 }
 
-// What has failed, as moves, and told.
+// Describes the failed play, as moves.
 CaseOutcome tell_failure(const Case& the_case, const StageSettings& settings,
                          const Schedule& schedule, Played played) {
     const Failure failure{schedule, in_moves(schedule, played.trace), std::move(played.outcome)};
@@ -94,7 +94,7 @@ CaseOutcome soak(const Case& the_case, const StageSettings& settings) {
     std::uint64_t plays = 0;
     std::uint64_t not_shown = 0;
     do {
-        // A seed that is the first one of its own run is that run's first play.
+        // A run that begins with this seed plays the same schedule first.
         const Schedule schedule{"soak", settings.seed + plays, {}, true};
         Played played = play(the_case, fast, schedule);
         CaseOutcome& outcome = played.outcome;

@@ -66,7 +66,8 @@ void print_schedule(const FailureTools& tools, const Case& the_case, const Sched
         tools.out << fmt::format("  {}. {}\n", i + 1, in_words(tools, the_case, schedule.moves[i]));
 }
 
-// The file, its case, and the settings for a run. Status 0, or what has been said.
+// The file, its case, and the settings for a run. `status`: 0, or the exit status after a printed
+// error.
 struct Loaded {
     int status = kExitClean;
     FailureFile file;
@@ -120,7 +121,7 @@ Loaded load_for_run(const std::string& path, const std::vector<std::string>& tes
     return loaded;
 }
 
-// What makes two failures the same: what was found, and the clause.
+// Two failures are the same if both are equal: the finding and the clause.
 struct Kind {
     std::string code;
     std::string clause;
@@ -180,7 +181,7 @@ void print_outcome(const FailureTools& tools, const FailureFile& file, const Cas
     if (verbose) tools.out << printable(outcome.details, true);
 }
 
-// The explored cases whose clause is that of the file, or of which it is a part.
+// The explored cases for the clause of the file, or for a part of it.
 std::string explored_cases(const FailureTools& tools, const FailureFile& file) {
     std::string names;
     std::size_t count = 0;
@@ -225,13 +226,13 @@ void print_shrunk(const FailureTools& tools, const Loaded& loaded, const Shrunk&
                                                         maximum_runs));
 }
 
-// Plays schedules for shrink() and keeps what the last failing one gave.
+// Plays schedules for shrink(), and keeps the outcome of the last failing one.
 class Player {
   public:
     Player(const Loaded& loaded, const FailureTools& tools) : loaded_(loaded), tools_(tools) {}
 
     Trial play(const Schedule& schedule) {
-        // An interrupted search has no more runs.
+        // After an interrupt the search has no more runs.
         if (tools_.stop) return Trial::other;
         StageSettings settings = loaded_.settings;
         settings.schedule = schedule;
@@ -243,7 +244,7 @@ class Player {
         return Trial::fails;
     }
 
-    // For the picture: with every access told.
+    // Plays for the trace, with every access recorded.
     std::optional<CaseOutcome> play_told(const Schedule& schedule, std::uint32_t times) {
         StageSettings settings = loaded_.settings;
         settings.schedule = schedule;
@@ -339,7 +340,7 @@ int replay_command(const std::string& path, const ReplayOptions& options,
         ++run;
     } while (outcome.verdict == Verdict::pass && run < options.times);
     if (tools.picture && is_same_failure(loaded.file, outcome)) {
-        // For the picture: once more, with every access told.
+        // For the trace: once more, with every access recorded.
         StageSettings told = loaded.settings;
         told.record_accesses = true;
         CaseOutcome again = tools.run_on_stage(*loaded.the_case, told);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// judge, replay and shrink from a file to their exit status and words, with a function in the place
-// of the stage.
+// judge, replay and shrink from a file to their exit status and words. A function replaces the
+// stage.
 #include "conformance/failure/commands.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ CaseOutcome pass() {
     return outcome;
 }
 
-// One event is emitted; the report says it was delivered twice.
+// One event is emitted, and the report contains it twice.
 CaseOutcome fail(const std::optional<Schedule>& schedule) {
     History history(HistorySettings{});
     history.note_attached(0);
@@ -157,7 +157,7 @@ TEST_F(CommandsTest, JudgeSaysWhereItDiffers) {
     ReadFailure read = read_failure_file(path);
     read.file.record.report = "E 0 1 0 0 74 0 cbf29ce484222325\n";
     ASSERT_EQ(write_failure_file(read.file, path), "");
-    EXPECT_EQ(judge_command(path, tools()), kExitFailed);  // the driver's finding stands
+    EXPECT_EQ(judge_command(path, tools()), kExitFailed);  // the driver's finding remains
     EXPECT_THAT(out_.str(), HasSubstr("judged again: not the findings of the file\n  file: "));
     EXPECT_THAT(out_.str(), HasSubstr("  now:  nothing\n"));
 }
@@ -188,7 +188,7 @@ TEST_F(CommandsTest, ReplayRunsAsTheFileSays) {
     EXPECT_THAT(out_.str(), HasSubstr("testee   ./consumer 'a b'\n"));
 }
 
-// A case may say what is wrong with a schedule, and has words for its moves.
+// A case can say what is wrong with a schedule, and can describe its moves.
 TEST_F(CommandsTest, AScheduleThatIsNotOfItsCaseIsRefused) {
     cases_[0].schedule_problem = [](const Schedule& schedule) {
         return schedule.moves.size() == 1 ? "" : "move 2 is of step 99\n";
@@ -270,7 +270,7 @@ TEST_F(CommandsTest, ShrinkWritesTheSmallestBesideTheFile) {
     EXPECT_EQ(read.file.record.schedule, (Schedule{"sleep", 3, {move_at(4, Action::lap)}}));
     EXPECT_EQ(read.file.nearest_passing, (Schedule{"sleep", 3, {move_at(5, Action::lap)}}));
     EXPECT_EQ(read.file.settings.seed, 5u);
-    // The last run is for the picture.
+    // The last run is for the trace.
     EXPECT_TRUE(settings_.record_accesses);
 }
 

@@ -25,8 +25,8 @@ std::string cut(std::string_view text) {
 // The threads that sleep on the futex of each CPU.
 class Sleepers {
   public:
-    // To be called for each step, in order. The threads that the step wakes: it moves the futex
-    // word that they wait on.
+    // Call it for each step, in order. Returns the threads that the step wakes, because it changes
+    // the futex word that they wait on.
     std::vector<std::int32_t> after(const TimelineStep& step) {
         const std::uint32_t cpu = step.cpu.value_or(0);
         if (step.kind == StepKind::wait_begin) asleep_[cpu].insert(step.thread);
@@ -89,7 +89,7 @@ Trace excerpt(const Timeline& timeline, std::size_t maximum_rows, std::size_t ma
     };
     for (std::size_t i = 0; i < items.size(); ++i) {
         const Item& item = items[i];
-        // What the timeline itself has not kept counts where it was.
+        // Steps that the timeline itself left out count at their place.
         if (!is_after_middle && item.step >= Timeline::kFirst) {
             hidden += timeline.left_out();
             is_after_middle = true;

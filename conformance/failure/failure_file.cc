@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The file of a failure: made from an outcome, found a name, written and read. See failure_file.h.
+// The failure file: made from an outcome, named, written and read. See failure_file.h.
 #include "conformance/failure/failure_file.h"
 
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ bool is_folder(const std::string& path) {
     return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// With every folder above it. Empty, or why not.
+// Creates the folder and its parents. Returns an empty string, or the reason of the failure.
 std::string make_folder(const std::string& path) {
     if (is_folder(path)) return "";
     const std::size_t slash = path.find_last_of('/');
@@ -86,7 +86,7 @@ std::string failure_file_name(std::string_view case_id) {
                            (byte >= '0' && byte <= '9') || byte == '.' || byte == '_';
         name.push_back(plain ? byte : '-');
     }
-    // Never a hidden file, nor a folder above.
+    // The name is never a hidden file or a parent folder.
     if (name.empty() || name.front() == '.') name.insert(0, "case");
     return name + std::string(kSuffix);
 }

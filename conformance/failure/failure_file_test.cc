@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A failure survives its file; a file from anybody is read or refused, never crashed on.
+// A failure survives its file. A file from anybody is read or refused, without a crash.
 #include "conformance/failure/failure_file.h"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ FailureFile some_failure(Fault fault, std::uint32_t seed) {
     world.run();
     FailureFile file;
     file.suite = "kmes-conformance 1";
-    file.case_id = "contract/tail-again";  // as a World judges: of no clause
+    file.case_id = "contract/tail-again";  // as a World judges: without a clause
     file.level = Level::erratum;
     file.settings.testee = {"./consumer", "--cpu", std::string("\xff\x00 x", 4)};
     file.settings.cpus = 2;
@@ -105,7 +105,7 @@ TEST(FailureFile, SaysTheSameWhenItIsReadAgain) {
     const std::string text = to_json(file);
     const ReadFailure read = failure_from_json(text);
     ASSERT_EQ(read.error, "");
-    // The text holds every member, so what is written again from what was read is the same text.
+    // The text contains every member, so writing what was read gives the same text.
     EXPECT_EQ(to_json(read.file), text);
     EXPECT_EQ(read.file.settings.testee, file.settings.testee);
     EXPECT_EQ(read.file.settings.seed, file.settings.seed);
@@ -144,7 +144,7 @@ TEST(FailureFile, AStepThatAShortTimelineDoesNotHaveIsNotFound) {
     EXPECT_EQ(timeline.find(20), nullptr);
 }
 
-// Written by hand: whoever reads these files with another program relies on the names.
+// Written by hand: other programs that read these files rely on the names.
 TEST(FailureFile, HasTheMembersThatTheDocumentNames) {
     const auto json = nlohmann::json::parse(to_json(some_failure(Fault::flip_digest, 1)));
     EXPECT_EQ(json["kmes_failure"], 2);
@@ -171,7 +171,7 @@ TEST(FailureFile, HasTheMembersThatTheDocumentNames) {
     EXPECT_TRUE(json["history"]["complete"]);
 }
 
-// What is in flight was always whole, and no file said so.
+// An event in flight used to be whole always, so old files do not mention it.
 TEST(FailureFile, AnOldFileHasWholeEventsInFlight) {
     auto json = nlohmann::json::parse(to_json(some_failure(Fault::flip_digest, 1)));
     json["schedule"]["moves"][3].erase("written");
@@ -278,7 +278,7 @@ TEST(FailureFile, AHistoryThatIsTooLongForAFileIsLeftOut) {
     EXPECT_FALSE(read.file.record.history.complete);
 }
 
-// -- What is refused, and with which words --
+// -- What is refused, and with which message --
 
 std::string error_after(const std::function<void(nlohmann::json&)>& change) {
     auto json = nlohmann::json::parse(to_json(some_failure(Fault::flip_digest, 1)));
@@ -344,7 +344,7 @@ TEST(FailureFile, ALogThatNoDriverToldIsRefusedByTheJudge) {
               "history: operation 0 (nudge): history: there is no such buffer");
 }
 
-// Every mutant is read or refused with one line; the judge, too, takes whatever was read.
+// Every mutant is read, or refused with one line. The judge accepts whatever was read.
 void expect_survives(const std::string& text) {
     const ReadFailure read = failure_from_json(text);
     if (!read.error.empty()) {
@@ -391,7 +391,7 @@ TEST(FailureFile, NoMutatedFileIsCrashedOn) {
     }
 }
 
-// One value somewhere replaced by another one that is JSON as well.
+// Replaces one value somewhere by another valid JSON value.
 void mutate_value(nlohmann::json& json, std::mt19937& random) {
     nlohmann::json* at = &json;
     while (at->is_structured() && !at->empty() && random() % 8 != 0) {

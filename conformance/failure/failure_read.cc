@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Reading the file of a failure. Every byte of it is hostile. See failure_file.h.
+// Reads a failure file. Every byte of it is hostile. See failure_file.h.
 #include <fmt/format.h>
 
 #include <array>
@@ -105,7 +105,7 @@ std::vector<AccessPoint> read_points(const JsonReader& json) {
     return points;
 }
 
-// Empty for the default form, as the settings have it.
+// Returns an empty string for the default form, as in the settings.
 std::string read_layout(const JsonReader& json) {
     const Layout* found = find_layout(json.bytes(kMaximumTextFieldBytes));
     if (found == nullptr) json.fail(layout_names());
@@ -358,7 +358,7 @@ TimelineStep read_step(const JsonReader& json) {
 
 Timeline read_timeline(const JsonReader& json) {
     json.expect_names({"left_out", "steps"});
-    // The number of the last step has to fit in 64 bits.
+    // The number of the last step must fit in 64 bits.
     const std::uint64_t left_out = json.at("left_out").number(0, kAny64 - kMaximumSteps);
     std::vector<TimelineStep> read;
     const JsonReader steps = json.at("steps");
@@ -396,7 +396,7 @@ void read_record(const JsonReader& json, RunRecord& record) {
 }
 
 FailureFile read_file(const JsonReader& json) {
-    // Before everything else: another version may have other members.
+    // Check the version first: another version may have other members.
     const JsonReader version = json.at("kmes_failure");
     if (version.number(0, kAny64) != kFailureFormat)
         version.fail(fmt::format("{}, the only format that this suite knows", kFailureFormat));

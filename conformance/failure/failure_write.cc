@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The file of a failure, as JSON: an item of a list a line, so that two files can be compared line
-// by line. See failure_file.h and docs/failure-files.md.
+// Writes a failure file as JSON, each list item on its own line, so that two files can be compared
+// by lines. See failure_file.h and docs/failure-files.md.
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Any bytes: a string where they are valid UTF-8, else {"hex": "..."}.
+// Any bytes: a string if they are valid UTF-8, else {"hex": "..."}.
 Json bytes_to_json(std::string_view bytes) {
     if (valid_utf8(bytes) == bytes) return std::string(bytes);
     static constexpr std::string_view kDigits = "0123456789abcdef";
@@ -32,12 +32,12 @@ Json bytes_to_json(std::string_view bytes) {
     return hex;
 }
 
-// Cut where it is longer than the reader takes.
+// Cuts a text that is longer than the reader accepts.
 Json text_to_json(std::string_view text) {
     return bytes_to_json(text.substr(0, kMaximumTextFieldBytes));
 }
 
-// {"name": value, ...}, each member on a line of its own, and each item of a list.
+// Writes {"name": value, ...}, with each member and each list item on a line of its own.
 class Writer {
   public:
     void member(std::string_view name, const Json& value) {
@@ -84,7 +84,7 @@ class Writer {
     bool first_ = true;
 };
 
-// Text as its lines: what stands between two newlines, and behind the last.
+// Writes a text as its lines, including the one after the last newline.
 void write_lines(Writer& out, std::string_view name, std::string_view text) {
     std::vector<std::string_view> lines;
     for (std::size_t begin = 0; begin <= text.size();) {
@@ -110,7 +110,7 @@ Json point_to_json(const AccessPoint& point) {
     return value;
 }
 
-// Written::whole is left out: files from before the other states existed have no such member.
+// Leaves Written::whole out, as in files from before the other states existed.
 void add_written(Json& value, Written written) {
     if (written == Written::whole) return;
     value["written"] = kWrittenNames[static_cast<std::size_t>(written)];
@@ -328,7 +328,7 @@ void write_timeline(Writer& out, const Timeline& timeline) {
     out.close();
 }
 
-// The history alone is longer than this.
+// The history alone takes more bytes than this.
 std::uint64_t least_bytes(const HistoryLog& log) {
     std::uint64_t bytes = 0;
     for (const LoggedOperation& operation : log.operations) {

@@ -15,7 +15,7 @@
 namespace kmes::conformance {
 namespace {
 
-// Those of `all` that the driver has not found.
+// The findings of `all` that are not the driver's.
 std::vector<Finding> without(std::vector<Finding> all, const std::vector<Finding>& driver) {
     for (const Finding& finding : driver) {
         const auto same = std::find_if(all.begin(), all.end(), [&](const Finding& other) {

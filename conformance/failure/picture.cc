@@ -30,7 +30,7 @@ class Drawing {
           options_(options),
           width_(std::clamp(options.width, kNarrowest, kWidest)) {
         number_width_ = std::max<std::size_t>(4, std::to_string(timeline.last_number()).size());
-        // The mark, the number and the blanks around them.
+        // The mark, the number and the spaces around them.
         left_width_ = kMark.size() + 1 + number_width_ + 1;
         const std::size_t room = (width_ - left_width_) / (kNarrowestColumn + 3) - 1;
         subject_ = picture::find_subject(timeline, std::clamp<std::size_t>(room, 1, kMostThreads));
@@ -53,7 +53,7 @@ class Drawing {
 
     void set_columns() {
         const std::size_t count = std::max<std::size_t>(subject_.threads.size(), 1) + 1;
-        // A bar and two blanks for each column, but the last blank.
+        // A bar and two spaces for each column, minus the last space.
         const std::size_t room = width_ - left_width_ - 3 * count + 1;
         const std::size_t share = count == 2 ? 48 : count == 3 ? 38 : 30;
         const std::size_t producer = room * share / 100;
@@ -112,19 +112,19 @@ class Drawing {
         }
     }
 
-    // "CPU 2: ", of a step that does not say it itself.
+    // "CPU 2: ", if the step does not name its CPU itself.
     static std::string cpu_of(const TimelineStep& step) {
         if (!step.cpu || step.kind == StepKind::end) return "";
         const std::string name = "CPU " + std::to_string(*step.cpu);
         return step.text.find(name) != std::string::npos ? "" : name + ": ";
     }
 
-    // What happens and, in one piece where there is room, where it belongs.
+    // The text of the step, and after it, unbroken if possible, its place.
     static std::vector<std::string> lines_of(const TimelineStep& step, std::string_view who,
                                              std::size_t width) {
         std::vector<std::string> lines =
             picture::wrap(std::string(who) + picture::plain(step.text), width, 2);
-        if (lines.empty()) lines.emplace_back();  // it has a number all the same
+        if (lines.empty()) lines.emplace_back();  // the step has a number in any case
         std::string place = picture::plain(step.clause);
         const std::string code = step.source.empty() ? step.instruction : step.source;
         if (!code.empty()) place += (place.empty() ? "" : "; ") + picture::plain(code);
@@ -262,7 +262,7 @@ class Drawing {
         std::uint64_t hidden = 0;
         bool is_behind_middle = timeline_.left_out() == 0;
         for (std::size_t i = 0; i < items.size(); ++i) {
-            // What the timeline itself has not kept counts where it was.
+            // Steps that the timeline itself left out count at their place.
             if (!is_behind_middle && items[i].step >= Timeline::kFirst) {
                 hidden += timeline_.left_out();
                 is_behind_middle = true;

@@ -10,7 +10,8 @@
 namespace kmes::conformance::picture {
 namespace {
 
-// A repetition is folded if it comes so often, and no longer pieces are looked for.
+// A repetition is folded if it has at least this many pieces; longer pieces than this are not
+// searched.
 constexpr std::size_t kRepeatedAtLeast = 4;
 constexpr std::size_t kLongestPeriod = 12;
 
@@ -26,7 +27,7 @@ std::string list_text(std::string_view one, const std::set<std::int64_t>& number
     return text;
 }
 
-// The CPUs that decisive steps are about, else that of the verdict. Empty: all of them.
+// The CPUs of the decisive steps; without any, that of the verdict. Empty: all CPUs.
 std::set<std::uint32_t> subject_cpus(const std::vector<TimelineStep>& steps) {
     std::set<std::uint32_t> cpus;
     for (const TimelineStep& step : steps) {
@@ -58,7 +59,7 @@ std::vector<std::int32_t> subject_threads(const std::vector<TimelineStep>& steps
     return threads;
 }
 
-// What a step does, without its figures: the same for steps of one kind, on any CPU.
+// The text of a step without its figures: equal for steps of one kind, on any CPU.
 std::string kind_of(const TimelineStep& step) {
     std::string key = std::to_string(static_cast<int>(step.kind)) + " " +
                       std::to_string(step.thread) + (step.cpu ? " of a CPU " : " ");
@@ -70,7 +71,7 @@ std::string kind_of(const TimelineStep& step) {
     return key;
 }
 
-// How often the piece of `period` kinds at `begin` comes, one behind the other.
+// How many times in a row the piece of `period` kinds at `begin` occurs.
 std::size_t repetitions(const std::vector<std::size_t>& kinds, std::size_t begin,
                         std::size_t period) {
     std::size_t end = begin + period;
@@ -106,8 +107,8 @@ bool is_decisive(const Timeline& timeline, const Item& item) {
     return item.repeated == 0 && timeline.steps()[item.step].decisive;
 }
 
-// How far an item is from the decisive ones. Between two of them everything is near. What follows
-// the last one is farther than what leads up to it.
+// The distance of each item from the decisive ones. Items between two of them are near. What
+// follows the last one counts as farther than what leads up to it.
 std::vector<std::size_t> distances(const Timeline& timeline, const std::vector<Item>& items) {
     std::vector<std::size_t> anchors;
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -162,7 +163,7 @@ Subject find_subject(const Timeline& timeline, std::size_t columns) {
 }
 
 std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>& steps) {
-    // Kinds as small numbers; what must not be folded is of a kind of its own.
+    // Kinds as small numbers. A step that must not be folded gets a kind of its own.
     std::map<std::string, std::size_t> numbers;
     std::vector<std::size_t> kinds;
     for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -185,7 +186,7 @@ std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>&
             items.push_back({steps[i++]});
             continue;
         }
-        // The first time, the mark, the last time.
+        // The first repetition, the mark, the last repetition.
         for (std::size_t k = 0; k < best_period; ++k) items.push_back({steps[i + k]});
         const std::size_t hidden = (best_count - 2) * best_period;
         items.push_back({steps[i + best_period], hidden, best_period});
@@ -267,7 +268,7 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width, std::siz
             has_word = false;
         }
         if (has_word) line.push_back(' ');
-        // A word that no line has room for is cut where the line ends.
+        // A word longer than a line is cut at the end of the line.
         while (line.size() + word.size() > width) {
             const std::size_t room = width - line.size();
             line += word.substr(0, room);

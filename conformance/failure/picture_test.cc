@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests of the picture: whole ones written by hand, and what holds of every picture.
+// Tests of the trace on a terminal: whole ones written by hand, and properties of every trace.
 #include "conformance/failure/picture.h"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,7 @@ TimelineStep read_of_write_pos(int value, std::int32_t thread = 1) {
                 "5.1.8.1 step 1", "c.c:205");
 }
 
-// Falls asleep on an event: the shape of E2.
+// The consumer falls asleep on an event: the form of E2.
 Timeline lost_wake_up() {
     Timeline timeline;
     timeline.add(step(StepKind::map, 1, "maps buffer 0 of CPU 0", "5.1.5"));
@@ -64,7 +64,7 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-// Characters, of which UTF-8 has one for each byte that does not go on.
+// Counts characters: in UTF-8 each has one byte that is no continuation byte.
 std::size_t columns(const std::string& line) {
     std::size_t count = 0;
     for (const char c : line) count += (static_cast<unsigned char>(c) & 0xc0) != 0x80 ? 1 : 0;

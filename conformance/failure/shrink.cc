@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// See shrink.h. Every step keeps what failed; a schedule is played once, whatever asks for it.
+// See shrink.h. Every step keeps only schedules that fail, and plays each schedule at most once.
 #include "conformance/failure/shrink.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace kmes::conformance {
 namespace {
 
-// The search for what passes has at least this part of all runs.
+// The search for a passing schedule gets at least this part of all runs.
 constexpr std::uint32_t kShareOfPassing = 4;
 
 // Thrown where the limit of runs is reached; caught in shrink().
@@ -34,7 +34,7 @@ class Search {
 
     Shrunk run() {
         Shrunk result;
-        // What the second search needs is kept back from the first.
+        // The runs for the second search are kept back from the first.
         runs_at_most_ = limits_.runs - limits_.runs / kShareOfPassing;
         result.whole = within_limit([&] {
             result.fails = fails_again();
@@ -77,7 +77,7 @@ class Search {
         return std::make_tuple(schedule.scenario, schedule.seed, schedule.moves);
     }
 
-    // Plays a candidate, once; if it fails, it is the best one from now on.
+    // Plays a candidate once. If it fails, it is the best one from now on.
     bool take(Schedule candidate) {
         if (candidate == best_) return false;
         const auto known = tried_.find(key(candidate));
@@ -89,7 +89,7 @@ class Search {
         return true;
     }
 
-    // One round of everything; true: something became smaller.
+    // Tries every kind of reduction once. Returns true if something became smaller.
     bool make_smaller() {
         bool smaller = fewer_moves();
         for (std::size_t i = 0; i < best_.moves.size(); ++i) {
@@ -109,7 +109,7 @@ class Search {
         for (std::size_t size = std::max<std::size_t>(best_.moves.size() / 2, 1);; size /= 2) {
             for (std::size_t from = 0; from < best_.moves.size();) {
                 if (take(without(from, size)))
-                    smaller = true;  // what came behind it stands here now
+                    smaller = true;  // the next moves have taken its index
                 else
                     from += size;
             }
@@ -134,7 +134,7 @@ class Search {
     bool simpler_action(std::size_t index) {
         const Move now = best_.moves[index];
         for (int action = 0; action < static_cast<int>(now.action); ++action) {
-            // What a parameter says belongs to its action.
+            // The meaning of a parameter depends on its action.
             if (take(with(index, {now.point, static_cast<Action>(action), 0, now.further})))
                 return true;
         }
@@ -147,7 +147,7 @@ class Search {
         return take(with(index, move));
     }
 
-    // Whole first: the simplest state of an event in flight.
+    // `whole` first: the simplest state of an event in flight.
     bool more_written(std::size_t index) {
         Move move = best_.moves[index];
         const auto now = static_cast<int>(move.written);
@@ -158,7 +158,8 @@ class Search {
         return false;
     }
 
-    // Zero, one, and then by halves: from the largest that did not fail towards what fails.
+    // Tries zero, one, and then halves: from the largest that did not fail towards the one that
+    // fails.
     bool smaller_parameter(std::size_t index) {
         bool smaller = false;
         const auto take_parameter = [&](std::uint64_t parameter) {
@@ -192,7 +193,7 @@ class Search {
             point.split_bytes = 0;
             take_point(point);
         }
-        // The phase of a move of a row names its step.
+        // In a move of a row, the phase is the number of its step.
         const bool has_phase = !is_of_a_row(point.kind);
         for (std::uint32_t phase = 0; has_phase && phase < best_.moves[index].point.phase;
              ++phase) {
@@ -205,7 +206,7 @@ class Search {
         while (best_.moves[index].point.occurrence - passes > 1) {
             const std::uint64_t occurrence = best_.moves[index].point.occurrence;
             point = best_.moves[index].point;
-            // The first ones are the likely ones.
+            // The first occurrences are the likely ones.
             point.occurrence = passes < 3 ? passes + 1 : passes + (occurrence - passes) / 2;
             if (!take_point(point)) passes = point.occurrence;
         }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The search of shrink, with functions in the place of a testee.
+// The search of shrink. Functions replace the testee.
 #include "conformance/failure/shrink.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ bool has(const Schedule& schedule, const std::function<bool(const Move&)>& what)
     return std::any_of(schedule.moves.begin(), schedule.moves.end(), what);
 }
 
-// Counts what it is asked.
+// Counts the plays.
 class Testee {
   public:
     explicit Testee(std::function<bool(const Schedule&)> fails) : fails_(std::move(fails)) {}
@@ -65,7 +65,7 @@ TEST(Shrink, LeavesTheOneMoveThatMatters) {
     EXPECT_EQ(shrunk.runs, testee.runs);
 }
 
-// A move of a row names a step of it, and its access: only counts and accesses can be smaller.
+// A move of a row names a step of it, and its access: only counts and accesses can become smaller.
 TEST(Shrink, KeepsTheStepsOfARow) {
     const auto step = [](std::uint32_t number, std::uint64_t count) {
         Move move = move_at(number, 0, 1, Action::nothing, count);
@@ -79,7 +79,7 @@ TEST(Shrink, KeepsTheStepsOfARow) {
     };
     const std::vector<std::uint32_t> steps{2, 4, 9};
     Testee testee([&](const Schedule& schedule) {
-        // Never another step than one of the row's.
+        // The result has only steps of the row.
         for (const Move& move : schedule.moves)
             EXPECT_TRUE(std::ranges::find(steps, move.point.phase) != steps.end());
         return has(schedule, [&](const Move& move) { return move.point.phase == 4; }) &&
@@ -108,7 +108,7 @@ TEST(Shrink, LeavesTwoMovesThatNeedEachOther) {
     ASSERT_EQ(shrunk.smallest.moves.size(), 2u);
     EXPECT_EQ(shrunk.smallest.moves[0].action, Action::swap);
     EXPECT_EQ(shrunk.smallest.moves[1].action, Action::lap);
-    // Anywhere does: the earliest.
+    // The earliest point, because any point fails.
     EXPECT_EQ(shrunk.smallest.moves[0].point.phase, 0u);
     EXPECT_EQ(shrunk.smallest.moves[0].point.occurrence, 1u);
 }
@@ -199,7 +199,7 @@ TEST(Shrink, TheNearestPassingScheduleIsOneAccessAway) {
     const Shrunk shrunk =
         shrink_with(testee, schedule_of({Move{points[2], Action::emit, 0}}), points);
     ASSERT_TRUE(shrunk.nearest_passing);
-    // One later fails as well.
+    // One access later fails as well.
     EXPECT_EQ(*shrunk.nearest_passing, schedule_of({Move{points[1], Action::emit, 0}}));
     EXPECT_EQ(shrunk.difference, "one access earlier");
 }
@@ -242,7 +242,8 @@ TEST(Shrink, SaysWhenItDoesNotFailAgain) {
     EXPECT_FALSE(shrunk.nearest_passing);
 }
 
-// It fails once, by luck; what fails in another way is neither the failure nor a pass.
+// The schedule fails once, by chance. Another kind of failure counts neither as the failure nor as
+// a pass.
 TEST(Shrink, AnotherFailureIsNoPass) {
     const Schedule start = schedule_of({move_at(0, 64, 1, Action::emit)});
     const Shrunk shrunk = shrink(
@@ -298,7 +299,7 @@ TEST(Shrink, HasOneNeighbourAtATimeInMemory) {
     EXPECT_LT(peak_kib() - before_kib, std::uint64_t{1} << 20);
 }
 
-// Whatever fails, the result fails, and what is called passing passes.
+// For any failing set: the result fails, and the nearest passing schedule passes.
 TEST(Shrink, NeverTakesWhatDoesNotFail) {
     std::mt19937 random(7);
     for (int round = 0; round < 200; ++round) {

@@ -15,7 +15,7 @@
 namespace kmes::conformance {
 namespace {
 
-// "5.1.8.1" has "5.1.8.1-5" in it, "E1" has not "E10".
+// Whether `part` is a part of `whole`: "5.1.8.1-5" is of "5.1.8.1", but "E10" is not of "E1".
 bool is_part_of(std::string_view part, std::string_view whole) {
     return part.size() > whole.size() && part.starts_with(whole) &&
            (part[whole.size()] == '-' || part[whole.size()] == '.');
@@ -30,8 +30,8 @@ std::string clause_of_most(const std::vector<const Failed*>& group) {
     return "";
 }
 
-// A consumer that keeps a clause in the cases that were made for it breaks it only in the scenarios
-// of other cases. The failures are of what most of these were made for.
+// A consumer may keep a clause in the cases made for it, and break it only in the scenarios of
+// other cases. These failures then get the clause that most of those other cases were made for.
 void attribute_to_scenarios(std::vector<Failed>& failures, const PassedCases& passed) {
     std::map<std::string, std::vector<const Failed*>> by_clause;
     for (const Failed& each : failures) {
@@ -51,8 +51,8 @@ void attribute_to_scenarios(std::vector<Failed>& failures, const PassedCases& pa
 
 using CauseOfClause = std::pair<std::string, std::string>;
 
-// A finding can name a clause that the consumer keeps in all cases that were made for it. Where
-// cases of other clauses fail with the same cause, it has their reason.
+// A finding can name a clause that the consumer keeps in all cases made for it. If cases of other
+// clauses fail with the same cause, the finding gets their clause.
 void attribute_to_cases(std::vector<Failed>& failures, const PassedCases& passed) {
     std::set<std::string> assumed;
     std::set<CauseOfClause> seen_near;
@@ -70,7 +70,7 @@ void attribute_to_cases(std::vector<Failed>& failures, const PassedCases& passed
     }
 }
 
-// A fault that names its clause in the cases of others names it in its own, too.
+// A fault that names its clause in cases of other clauses gets that clause in all cases.
 void attribute_to_names(std::vector<Failed>& failures) {
     std::set<CauseOfClause> named;
     for (const Failed& each : failures) {
@@ -85,8 +85,8 @@ bool names_no_more_than_the_contract(const Failed& failed) {
     return failed.finding_clause.starts_with("contract");
 }
 
-// Exits with the same status at the wrong time have one reason. A case that has seen the reason
-// gives its clause to the others.
+// Exits with the same status at a wrong time have one reason. A case that has seen the reason gives
+// its clause to the others.
 void attribute_to_causes(std::vector<Failed>& failures) {
     std::map<std::string, std::string> clauses;
     for (const Failed& each : failures) {

@@ -14,8 +14,8 @@
 namespace kmes::conformance {
 namespace {
 
-// How many cases may begin before the one that the caller waits for. Each outcome that waits holds
-// a history of megabytes.
+// How many cases may begin before the one that the caller waits for. Each waiting outcome keeps
+// megabytes of history.
 constexpr std::size_t kMostAhead = 32;
 
 class Pool {
@@ -29,7 +29,7 @@ class Pool {
         }
     }
 
-    // Ends what is being played first: an exception of `take` comes here too.
+    // Ends the running cases first: an exception of `take` also leads here.
     ~Pool() {
         {
             const std::lock_guard lock(mutex_);
@@ -61,7 +61,7 @@ class Pool {
         return cases_[index]->demand == Demand::explored || cases_[index]->demand == Demand::soak;
     }
 
-    // Both with mutex_ locked.
+    // Call both with mutex_ locked.
     bool has_no_more() const { return is_ending_ || next_ >= cases_.size(); }
     bool may_begin() const {
         if (exclusive_runs_) return false;
@@ -94,7 +94,7 @@ class Pool {
         }
     }
 
-    // nullopt: the case was cut short, or will not begin.
+    // Returns nullopt if the case was cut short or will not begin.
     std::optional<PlayedCase> wait_for_case(std::size_t index) {
         std::unique_lock lock(mutex_);
         awaited_ = index;
@@ -107,7 +107,8 @@ class Pool {
         return std::exchange(slot.played, std::nullopt);
     }
 
-    // After the end of the run: what was still being played when an earlier case was cut short.
+    // After the end of the run: takes the cases that were still running when an earlier case was
+    // cut short.
     void take_rest(std::size_t first) {
         {
             std::unique_lock lock(mutex_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Order, exclusion and end of cases that are played in several threads. Nothing here waits for a
-// time: a case that needs another one beside it waits for that.
+// The order, exclusion and end of cases that several threads play. Nothing here waits for a time: a
+// case that needs another one at the same time waits for it.
 #include "conformance/main/case_pool.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Threads wait here until something has happened in another one.
+// Threads wait here until another thread has reported something.
 class Happened {
   public:
     void say(const std::string& what) {
@@ -82,7 +82,7 @@ class CasePoolTest : public ::testing::Test {
 
     std::function<void(std::size_t)> act_;  // what a case does
     std::set<std::string> cut_short_;
-    std::size_t last_ = SIZE_MAX;  // `take` of it ends the run
+    std::size_t last_ = SIZE_MAX;  // `take` of this case ends the run
     std::atomic<bool> is_over_{false};
     std::vector<std::size_t> taken_;
     CasePoolCalls calls_;

@@ -95,7 +95,7 @@ class Copy : public std::streambuf {
     std::ostream& second_;
 };
 
-// A report file is read in other places than on this terminal.
+// A report file is read elsewhere than on this terminal.
 PictureOptions picture_options(const Options& options, const Surroundings& around) {
     PictureOptions picture;
     picture.width = options.report_file ? 100 : around.out_columns;
@@ -104,14 +104,14 @@ PictureOptions picture_options(const Options& options, const Surroundings& aroun
     return picture;
 }
 
-// The seconds that somebody has named are for the cases that they have selected.
+// If the user gave a number of seconds, only the selected cases share it.
 double seconds_for(const ExploreSettings& explore, const std::vector<const Case*>& cases) {
     double share = 0;
     for (const Case* each : cases) share += each->explore_share;
     return explore.to_the_limit && share > 0 ? explore.seconds / share : explore.seconds;
 }
 
-// As it is written on a command line.
+// The text of the option on a command line.
 std::string explore_text(const ExploreSettings& explore) {
     if (!explore.on) return "off";
     if (explore.deep) return "deep";
@@ -152,7 +152,7 @@ class Run {
           cases_(std::move(cases)),
           pictures_(around, picture_options(options, around), drawn(options)),
           settings_(settings_of(options, around)) {
-        // A case has the same share of them in each shard.
+        // A case has the same part of the seconds in each shard.
         settings_.explore.seconds = seconds_for(settings_.explore, cases_);
         report_.shard = std::move(shard);
         if (report_.shard) take_shard(*report_.shard, cases_);
@@ -222,9 +222,10 @@ class Run {
         return options.verbose ? Pictures::Drawn::all : Pictures::Drawn::best;
     }
 
-    // Whether any case can pass. The first mistake of an adapter that cannot work, else empty.
+    // Checks whether any case can pass. Returns the first mistake of an unusable adapter, else
+    // nothing.
     std::string check_adapter() {
-        // A person who debugs sees for himself; a device has buffers of its own.
+        // A debugging person sees the mistakes anyway, and a device has buffers of its own.
         if (!around_.preflight || !options_.preflight || settings_.debug ||
             !options_.device.empty())
             return {};
@@ -235,7 +236,8 @@ class Run {
         return found.first;
     }
 
-    // JSON has the trace of the first run of a case, as it is asked for thousands of runs.
+    // JSON contains the trace of the first run of a case, because it is requested for thousands of
+    // runs.
     static bool draws_traces(const Options& options) {
         return prints_console(options) || options.report == ReportFormat::html ||
                std::ranges::any_of(options.more_reports, [](const ReportTarget& target) {
@@ -243,14 +245,14 @@ class Run {
                });
     }
 
-    // A difference makes the run fail. An error of the suite outranks that.
+    // A difference makes the run fail. An error of the suite takes precedence.
     int say_differences(const std::vector<std::string>& lines, int status) const {
         const int worse = status == kExitSuite ? status : kExitFailed;
         for (const std::string& line : lines) say(around_, worse, line);
         return lines.empty() ? status : worse;
     }
 
-    // Before the run: whether the list can be read and, if need be, written.
+    // Checks before the run that the list can be read and, if necessary, written.
     int open_known_failures() {
         if (options_.known_failures.empty()) return 0;
         const bool is_fixed = options_.fix_known_failures;
@@ -267,8 +269,8 @@ class Run {
                    known_file_.error());
     }
 
-    // After the run: marks the known failures, and returns the differences. A list that is fixed
-    // has none. An interrupted run fixes nothing.
+    // After the run: marks the known failures, and returns the differences. A fixed list has none.
+    // An interrupted run fixes nothing.
     std::vector<std::string> settle_known_failures() {
         if (options_.known_failures.empty()) return {};
         const std::vector<std::string> lines = known_.compare(around_.cases, report_);
@@ -296,7 +298,7 @@ class Run {
         const Clock::time_point begin = Clock::now();
         has_result_.assign(cases_.size(), false);
         if (prints_console()) console.begin(report_, cases_.size());
-        // What has been finished is written, whatever happens on the way.
+        // Finished cases are reported, whatever happens in between.
         if (report_.preflight.empty()) guarded([&] { run_each(console, progress); });
         for (std::size_t i = 0; i < cases_.size(); ++i) {
             if (!has_result_[i]) report_.not_run.emplace_back(cases_[i]->id);
@@ -308,19 +310,19 @@ class Run {
         if (prints_console()) guarded([&] { console.end(report_); });
     }
 
-    // Whether somebody still reads what comes: the reader of a pipe may have gone.
+    // Whether somebody still reads the output: the reader of a pipe may have gone.
     bool is_wanted() const {
         return around_.out.good() || options_.report_file || options_.save_folder ||
                !options_.more_reports.empty();
     }
 
-    // Where a case writes to a terminal, or to buffers of the kernel module, that case is alone.
+    // A case that writes to a terminal, or uses buffers of the kernel module, runs alone.
     unsigned jobs() const {
         if (settings_.debug || !settings_.device.empty()) return 1;
         return options_.jobs != 0 ? options_.jobs : around_.jobs;
     }
 
-    // As far as the run comes. The results are in the order of the cases.
+    // Plays the cases until the run ends. The results are in the order of the cases.
     void run_each(ConsoleReport& console, ProgressLine& progress) {
         play_cases(
             cases_, jobs(),
@@ -338,7 +340,7 @@ class Run {
         progress.clear();
     }
 
-    // Appends the result of a case to the report. False ends the run.
+    // Appends the result of a case to the report. Returns false to end the run.
     bool take(std::size_t index, const PlayedCase& played, ConsoleReport& console) {
         add_result(*cases_[index], played.outcome, played.seconds);
         has_result_[index] = true;
@@ -349,7 +351,7 @@ class Run {
         return !(options_.fail_fast && is_bad) && is_wanted();
     }
 
-    // Some cases are run once more for it. After an interrupt they are not.
+    // Draws the traces, for which some cases run once more. After an interrupt they do not.
     void draw_traces(ProgressLine& progress) {
         progress.show(cases_.size(), cases_.size(), "traces of the failures");
         guarded([&] { pictures_.finish(report_); });
@@ -382,7 +384,7 @@ class Run {
         });
     }
 
-    // In any thread.
+    // Called in any thread.
     StageSettings settings_for(int processor) const {
         StageSettings settings = settings_;
         settings.processor = processor;
@@ -390,8 +392,8 @@ class Run {
         return settings;
     }
 
-    // In any thread. nullopt: a signal cut the case short. Its verdict says nothing then, because a
-    // signal to the whole control group may have killed the testee too.
+    // Called in any thread. Returns nullopt if a signal cut the case short. Its verdict is then
+    // meaningless, because a signal to the whole control group may have killed the testee too.
     std::optional<PlayedCase> play(const Case& the_case, int processor) {
         const Clock::time_point begin = Clock::now();
         PlayedCase played;
@@ -415,7 +417,7 @@ class Run {
         result.level = the_case.level;
         result.verdict = outcome.verdict;
         result.clause = outcome.clause;
-        // A verdict on the testee is of some clause: without one of its own it is the case's.
+        // A verdict on the testee needs a clause: if it has none, it gets that of the case.
         const bool is_judged = outcome.verdict == Verdict::fail ||
                                outcome.verdict == Verdict::inconclusive ||
                                outcome.verdict == Verdict::unsupported;
@@ -434,9 +436,9 @@ class Run {
         return result;
     }
 
-    // A consumer that spins, or has the wrong limits, may hang in every case. The first case gives
-    // it all the time that a correct consumer could need. The others get less, so that the run
-    // takes minutes and not an hour.
+    // A consumer that spins, or has wrong timeouts, may hang in every case. The first case gives it
+    // all the time that a correct consumer could need. The others get less, so that the run takes
+    // minutes and not an hour.
     static double patience_after(unsigned cases) {
         constexpr double kLeast = 1.0 / 64;
         return std::max(kLeast, std::ldexp(1.0, -2 * static_cast<int>(cases)));
@@ -470,7 +472,7 @@ class Run {
         return around_.command + " " + shell_command(words);
     }
 
-    // The options without which the case would not be run, or not so.
+    // Adds the options that the case needs to run in the same way.
     void add_demanded(std::vector<std::string>& words, Demand demand) const {
         const ExploreSettings& explore = options_.explore;
         if (demand == Demand::explored && explore.deep) {
@@ -526,13 +528,13 @@ class Run {
     OutputFile file_;
     ReportFiles more_files_;
     KnownFailures known_;
-    std::vector<std::string> stale_;  // where its list differs from the run
+    std::vector<std::string> stale_;  // differences of the known failures from the run
     OutputFile known_file_{"known-failures file"};
     FailureFolder save_folder_;
     bool save_failed_ = false;
     bool has_trouble_ = false;
     std::atomic<unsigned> cases_hung_{0};
-    std::vector<bool> has_result_;  // of cases_
+    std::vector<bool> has_result_;  // by index in cases_
     std::ostringstream console_text_;
 };
 

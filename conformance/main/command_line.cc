@@ -25,7 +25,7 @@ std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words,
                                const Surroundings& around) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     const std::vector<std::string> own = words;
-    std::reverse(words.begin(), words.end());  // the library wants them last first
+    std::reverse(words.begin(), words.end());  // CLI11 takes the last word first
     try {
         app.parse(words);
     } catch (const CLI::CallForHelp&) {

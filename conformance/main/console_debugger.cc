@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// --debug: the words that a person can say, and what comes of them.
+// --debug: the commands of a person, and their effects.
 #include "conformance/main/console_debugger.h"
 
 #include <fmt/format.h>
@@ -106,7 +106,7 @@ void ConsoleDebugger::talk(Stage& stage) {
         out_ << "> " << std::flush;
         std::string line;
         if (!std::getline(in_, line)) {
-            // Nobody there any more: what is begun is brought to its end.
+            // The input has ended: continue to the end of the run.
             stepping_ = false;
             return;
         }

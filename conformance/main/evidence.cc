@@ -12,7 +12,7 @@
 namespace kmes::conformance {
 namespace {
 
-// The end of a text: what a program wrote last says most.
+// The end of a text: the last output of a program says most.
 std::string last_bytes(const std::string& text, std::size_t most) {
     return text.substr(text.size() - std::min(text.size(), most));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests of what a report takes from a failure, and from the machine.
+// Tests of what a report takes from a failure and from the machine.
 #include "conformance/main/evidence.h"
 
 #include <gtest/gtest.h>

@@ -27,7 +27,7 @@ CaseList read_case_list(const std::string& path, const std::vector<Case>& cases)
         }
         list.ids.insert(id);
     }
-    // A folder opens and cannot be read.
+    // A folder can be opened but not read.
     if (!in.eof()) list.error = printable(path) + ": cannot be read";
     return list;
 }

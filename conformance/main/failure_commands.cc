@@ -33,7 +33,7 @@ FailureTools tools_of(const Surroundings& around) {
         .picture = [picture](const RunRecord& record) { return draw(record.timeline, picture); }};
 }
 
-// FILE, and what else all three have.
+// FILE, and what else the three commands have in common.
 struct FileCommand {
     FileCommand(const std::string& name, const std::string& summary)
         : name(name), app(summary, "kmes-conformance " + name) {
@@ -50,7 +50,7 @@ struct FileCommand {
         app.add_option(option, count, summary)->type_name("N");
     }
 
-    // As parse_words, with the checks that all need.
+    // As parse_words, with the checks that all three need.
     std::optional<int> parse(const std::vector<std::string>& arguments, bool takes_program,
                              const Surroundings& around) {
         words = split_words(arguments);

@@ -32,7 +32,7 @@ std::optional<std::uint64_t> number_of(std::string_view field) {
     return value;
 }
 
-// The first of these numbers that the field is.
+// Returns which of these numbers the field equals, the first match.
 std::string which(std::uint64_t value,
                   const std::vector<std::pair<std::uint64_t, std::string_view>>& known) {
     for (const auto& [number, what] : known) {
@@ -87,7 +87,7 @@ std::string explain_type(std::string_view field, const Event& event) {
     return "";
 }
 
-// What would be right, and from what it comes.
+// The correct value, and where it comes from.
 std::string right_of(std::size_t number, std::uint32_t cpu, const Event& event) {
     switch (number) {
         case 1:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The first steps of a new user: the runner on a terminal, misspelt words, a program that cannot be
-// started, a case that is debugged.
+// started, and a debugged case.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,14 +26,14 @@ constexpr const char* kReference = "conformance/testees/reference";
 const std::vector<std::string> kOneCase{"--explore", "off",     "--filter", "5.1.5/attach-and-map",
                                         "--",        kReference};
 
-// What the runner writes to a terminal, with these variables.
+// Returns what the runner writes to a terminal, with these environment variables.
 std::string on_terminal(const std::vector<std::pair<const char*, const char*>>& variables) {
     const int terminal = ::posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     EXPECT_GE(terminal, 0);
     EXPECT_EQ(::grantpt(terminal), 0);
     EXPECT_EQ(::unlockpt(terminal), 0);
     const std::string name = ::ptsname(terminal);
-    // Open for as long as the text is read: what the last writer has written stays.
+    // Keep the terminal open while its text is read, so that the last output is not lost.
     const int keeper = ::open(name.c_str(), O_RDWR | O_NOCTTY | O_CLOEXEC);
     EXPECT_GE(keeper, 0);
     std::string text;

@@ -24,7 +24,7 @@ StopFlag& watch_interrupts() {
     ::sigemptyset(&action.sa_mask);
     ::sigaction(SIGINT, &action, nullptr);
     ::sigaction(SIGTERM, &action, nullptr);
-    // A terminal that is closed; not where somebody has asked that it be ignored (nohup).
+    // The terminal was closed. Respect a user who ignores that (nohup).
     struct sigaction before = {};
     ::sigaction(SIGHUP, nullptr, &before);
     if (before.sa_handler != SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);

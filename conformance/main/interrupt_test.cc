@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A signal at every point of a run, and two: every case that was finished before is in every
-// report.
+// One or two signals at every point of a run: every report contains every case that had finished.
 #include "conformance/main/interrupt.h"
 
 #include <gmock/gmock.h>
@@ -42,13 +41,13 @@ std::size_t count_files(const std::string& folder) {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
 }
 
-// A run that is asked to end at the n-th time that it looks whether it is to end.
+// A run whose flag is set at its n-th check.
 class InterruptedRun {
   public:
     InterruptedRun(int signal_number, std::uint64_t at) {
         stop_.before_each_check = [this, signal_number, at] {
             if (++checks_ == at) stop_.ask(signal_number);
-            // A second signal, while the first one is handled.
+            // A second signal while the first one is handled.
             if (checks_ == at + 1) stop_.ask(signal_number == SIGINT ? SIGTERM : SIGINT);
         };
     }
@@ -78,8 +77,8 @@ class InterruptedRun {
     std::atomic<std::uint64_t> checks_{0};
 };
 
-// The JSON report, the report file, the console report and the folder of --save have the cases that
-// were finished: the first ones, with the verdicts that they always have.
+// The JSON report, the report file, the console report and the folder of --save contain the
+// finished cases. These are the first ones, with their usual verdicts.
 void expect_whole(const std::vector<Case>& cases, const std::vector<std::string>& verdicts,
                   const Folder& folder, const std::string& console) {
     const auto json = nlohmann::json::parse(read_file(folder.file("report")), nullptr, false);
@@ -124,7 +123,7 @@ CaseOutcome failure_with_a_trace() {
     return outcome;
 }
 
-// As the stage: loads the flag now and then, and ends at once where it is set.
+// Like the stage, checks the flag from time to time, and ends at once if it is set.
 CaseOutcome play_made_up(const Case& the_case, const StageSettings& settings) {
     for (int i = 0; i < 3; ++i) {
         if (*settings.stop) return {Verdict::suite_error, "", "interrupted", ""};
@@ -195,8 +194,8 @@ TEST_P(AtEveryPoint, ReplayJudgeAndShrinkHaveTheStatusOfTheSignal) {
     }
 }
 
-// A real stage and a real testee. Every case of it loads the flag some hundred times: the points
-// are nearer to one another where the run is young.
+// A real stage and a real testee. Each case checks the flag several hundred times; the tested
+// points are denser at the beginning of the run.
 TEST_P(AtEveryPoint, OfARealRun) {
     std::vector<Case> cases;
     for (const Case& each : all_cases()) {
@@ -223,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(Signals, AtEveryPoint, ::testing::Values(SIGINT, SIGTER
                              return std::string(parameter.param == SIGINT ? "Int" : "Term");
                          });
 
-// The run for the trace of a failure throws, and not a std::exception.
+// The run for the trace of a failure throws something other than a std::exception.
 TEST(AnException, EndsWithTheReportWritten) {
     const Folder folder;
     InterruptedRun run(SIGINT, kNever);

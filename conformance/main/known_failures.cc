@@ -26,12 +26,12 @@ bool is_hex_digit(char byte) {
     return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
-// What the file has of a failure after its id: nothing that depends on the other cases of the run.
+// The rest of a line after the id. It does not depend on the other cases of the run.
 std::string rest_of(const CaseResult& result) {
     return fmt::format("[{}] {}", printable(result.found_clause), printable(result.message));
 }
 
-// Numbers of a clause are no figures of the run.
+// Compares without figures. Numbers of a clause are not figures.
 bool is_same(std::string_view listed, std::string_view now) {
     const auto clause = [](std::string_view rest) { return rest.substr(0, rest.find("] ")); };
     return clause(listed) == clause(now) && without_numbers(listed) == without_numbers(now);
@@ -129,7 +129,7 @@ std::string KnownFailures::fixed(const std::vector<Case>& cases, const RunReport
         const CaseResult* result = find_result(report, line.id);
         if (result != nullptr && result->verdict == Verdict::pass) continue;
         const bool has_failed = result != nullptr && result->verdict == Verdict::fail;
-        // Figures alone do not change the file.
+        // Different figures alone do not change the file.
         const bool is_new = has_failed && !is_same(line.rest, rest_of(*result));
         text += line.id + " " + (is_new ? rest_of(*result) : line.rest) + "\n";
     }

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kOption = "--layout";
 
-// The value of --layout in the word with this index; the option may be the word before it.
+// The value of --layout in the word with this index. The option may be the previous word.
 std::optional<std::string_view> layout_value(std::span<char* const> arguments, std::size_t index) {
     const std::string_view word = arguments[index];
     if (index > 1 && arguments[index - 1] == kOption) return word;
@@ -28,7 +28,7 @@ std::optional<std::string_view> layout_value(std::span<char* const> arguments, s
     return std::nullopt;
 }
 
-// The first word before -- that has a value of --layout.
+// The index of the first word before -- that contains a value of --layout.
 std::optional<std::size_t> layout_word(std::span<char* const> arguments) {
     for (std::size_t i = 1; i < arguments.size() && arguments[i] != std::string_view("--"); ++i) {
         if (layout_value(arguments, i)) return i;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // See layout_detection.h. The first run of the program shows the first arguments of its first
-// kmes_attach calls, each of which fails with EINVAL: a consumer of form D goes on to the next CPU.
-// If the argument can be an array, a second run serves the call of forms A and B, and the length of
-// the first mapping tells these two apart.
+// kmes_attach calls, each of which fails with EINVAL: a consumer of form D continues with the next
+// CPU. If the argument can be an array, a second run serves the call of forms A and B, which differ
+// in the length of the first mapping.
 #include "conformance/main/layout_detection.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 constexpr std::chrono::milliseconds kLimit{10000};  // of one run
 constexpr std::chrono::milliseconds kPoll{20};
 constexpr std::uint64_t kCapacityBytes = 65536;
-// The low 32 bits of the address of an array are hardly ever less, and no CPU has a larger number.
+// The low half of an array's address is hardly ever smaller, and no CPU has a larger number.
 constexpr std::uint32_t kMostCpus = 4096;
 // A program that attaches again and again after an error shows nothing new.
 constexpr unsigned kMostAttaches = 64;
@@ -39,7 +39,7 @@ struct Start {
     const StopFlag& stop;
 };
 
-// Starts the program with these answers, and hands over the events, until `is_over`.
+// Starts the program with this attach call, and passes on its events until `is_over`.
 void run(const Start& start, AttachCall call,
          const std::function<AttachAnswer(const AttachRequest&, BufferId)>& answer,
          const std::function<void(const TracerEvent&)>& take,
@@ -106,7 +106,7 @@ DetectedLayout form_c(std::uint32_t cpu) {
                         cpu)};
 }
 
-// What follows a null pointer, or an array, as the first argument. The former is CPU 0, too.
+// Handles a null pointer or an array as the first argument. A null pointer can also be CPU 0.
 DetectedLayout detect_by_mapping(const Start& start, bool begins_with_array) {
     bool has_array = begins_with_array;
     unsigned attaches = 0;
@@ -115,11 +115,11 @@ DetectedLayout detect_by_mapping(const Start& start, bool begins_with_array) {
         start, AttachCall::kAllCpus,
         [&](const AttachRequest&, BufferId id) {
             ++attaches;
-            // A null array has too few slots: the tracer makes ERANGE of this.
+            // A null array has too few slots, so the tracer returns ERANGE.
             return AttachAnswer{0, {id}, kCapacityBytes};
         },
         [&](const TracerEvent& event) {
-            // Descriptors in an array that can be written to. (The number of a CPU cannot.)
+            // The descriptors are in a writable array. (A CPU number is no writable address.)
             if (const auto* attached = std::get_if<Attached>(&event))
                 has_array = has_array || attached->error == 0;
             const auto* mapped = std::get_if<Mapped>(&event);

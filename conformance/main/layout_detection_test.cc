@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which form is found for programs that attach as consumers of each form do.
+// The detected form for programs that attach like consumers of each form.
 #include "conformance/main/layout_detection.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The program with --layout: consumers of another form of the layout, and what names the form.
+// The program with --layout: consumers of another form of the layout, and the texts that name the
+// form.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -101,7 +102,7 @@ TEST(LayoutOption, IsRefusedInOneLineWhereItIsWrong) {
     EXPECT_EQ(variable.out.find('\n') + 1, variable.out.size());
 }
 
-// The file has the form, and the commands on it need no option.
+// The failure file contains the form, and the commands on it need no option.
 TEST(LayoutOption, IsInTheFileOfAFailure) {
     const Folder folder;
     Process program({"--layout", "D", "--filter", "E2/event-at-every-step", "--cpus", "1", "--save",

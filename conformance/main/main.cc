@@ -46,13 +46,13 @@ std::string environment(const char* name) {
     return value == nullptr ? std::string() : std::string(value);
 }
 
-// What is no terminal has no width: a reader of a log has room for 100.
+// Without a terminal there is no width: 100 columns suit the reader of a log.
 std::size_t columns_of(int stream) {
     winsize size{};
     return ::ioctl(stream, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 100;
 }
 
-// The first of these that is set says which characters are shown (POSIX, "Locale").
+// The first of these variables that is set determines the character set (POSIX, "Locale").
 bool is_unicode() {
     for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
         const std::string locale = environment(name);
@@ -69,14 +69,13 @@ bool is_unicode() {
 constexpr std::uint64_t kOpenFiles = 8192;
 constexpr std::uint64_t kOpenFilesOfTwoCases = 2048;
 
-// As many cases at the same time as there are processors and files for.
+// As many simultaneous cases as the processors and the limit of files permit.
 unsigned jobs_of_this_machine() {
     using namespace kmes::conformance;
     return raise_open_files(kOpenFiles) < kOpenFilesOfTwoCases ? 1 : default_jobs();
 }
 
-// A terminal that would show the codes for colours and for a line that is written again takes
-// neither.
+// Whether the stream is a terminal that interprets the codes for colours and for rewriting a line.
 bool takes_codes(int stream) {
     return ::isatty(stream) == 1 && environment("TERM") != "dumb";
 }
@@ -86,9 +85,8 @@ bool takes_codes(int stream) {
 namespace kmes::conformance {
 namespace {
 
-// --layout auto: starts the consumer to find its form, and executes this program again with the
-// form that it is written for. Returns if there is no --layout auto, or no consumer, and if it
-// fails: one line.
+// --layout auto: starts the consumer to find its form, and executes this program again with that
+// form. Returns an empty string without --layout auto or a consumer, and one line on failure.
 std::string execute_in_detected_layout(std::span<char*> words) {
     const std::optional<std::size_t> word = automatic_layout_word(words);
     const auto end_of_options = std::ranges::find(words, std::string_view("--"));
@@ -127,10 +125,10 @@ int main(int argument_count, char** arguments) {
         return form == nullptr ? kExitUsage : kExitSuite;
     }
     report_failed_writes();
-    // A command that wraps this one says how it is called, so that "run again" can be typed.
+    // The command line of a program that wraps this one, so that "run again" can be typed.
     std::string command = environment("KMES_CONFORMANCE_COMMAND");
     if (command.empty()) command = argument_count > 0 ? arguments[0] : "kmes-conformance";
-    // Where the testees of `selftest` are: beside the program, as it was called.
+    // The testees of `selftest` are beside the program, by the path that was used to call it.
     const std::string called = argument_count > 0 ? arguments[0] : "";
     const std::size_t slash = called.rfind('/');
     const std::string folder = slash == std::string::npos ? "." : called.substr(0, slash);
@@ -152,7 +150,7 @@ int main(int argument_count, char** arguments) {
         .check_set_up = check_set_up,
         .out = out,
         .error = error,
-        // https://no-color.org: set to anything but the empty text.
+        // https://no-color.org: set to a non-empty text.
         .out_has_colour = takes_codes(STDOUT_FILENO) && environment("NO_COLOR").empty(),
         .error_shows_progress = takes_codes(STDERR_FILENO),
         .out_columns = columns_of(STDOUT_FILENO),

@@ -10,11 +10,11 @@
 namespace kmes::conformance {
 namespace {
 
-// A longer text is no name; it is not compared beyond this.
+// A longer text is no name; it is compared only up to this length.
 constexpr std::size_t kMostBytes = 256;
 
-// The optimal string alignment distance: an insertion, a deletion, a replacement, and two
-// neighbours in the wrong order count as one each.
+// The optimal string alignment distance: an insertion, a deletion, a replacement, and a swap of two
+// neighbours count as one each.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -36,7 +36,7 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 std::vector<std::string_view> nearest_names(const std::vector<std::string_view>& names,
                                             std::string_view text, std::size_t count) {
-    // A user who writes only a part of a name means it, however long the rest is.
+    // A text that is a part of a name probably means it, however long the rest is.
     constexpr std::size_t kContained = 1;
     std::vector<std::pair<std::size_t, std::size_t>> ranked;  // distance, index
     text = text.substr(0, kMostBytes);

@@ -31,8 +31,8 @@ constexpr double kLargestScale = 1000;
 constexpr double kLeastSeconds = 0.1;
 constexpr double kMostSeconds = 1e6;
 
-// The options as text: every value is checked here, not by the library, so that its one line says
-// what would be right.
+// The options as text. This file checks every value instead of the library, so that the one error
+// line says what would be correct.
 struct RawOptions {
     std::vector<std::string> filters;
     std::vector<std::string> without;
@@ -98,7 +98,7 @@ class Checker {
         options_.timeout_scale = *number;
     }
 
-    // The process has that form by now: main() sees to it.
+    // main() has given the process that form already.
     void layout(const std::string& value) {
         if (!is_layout_value(value)) fail("--layout", value, kRightLayout);
     }
@@ -155,7 +155,7 @@ class Checker {
     Options& options_;
 };
 
-// What goes deeper than one run of each case.
+// Declares the options for more than one run of each case.
 void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--explore", raw.explore,
                    "how far interleavings are explored: off, for 25 s (quick, the default), "
@@ -185,7 +185,7 @@ void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
         ->type_name("FILE");
 }
 
-// Where it runs, and what is known of that and of the consumer.
+// Declares the options for the place of the run, and for facts about it and the consumer.
 void declare_surroundings(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_option("--known-failures", options.known_failures,
                    "failures that FILE lists with their message do not fail the run; a stale line "
@@ -270,7 +270,7 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_flag("--quiet", options.quiet, "print only what did not pass, and the sums");
 }
 
-// Options that are right by themselves and not together.
+// Finds options that are correct alone but not together.
 std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const Options& options) {
     for (const auto& [option, value, right] :
          {std::tuple("--explain", &raw.explain, "the id of a case"),
@@ -349,14 +349,15 @@ void check(const CLI::App& app, const RawOptions& raw, const std::string& enviro
 std::optional<std::uint64_t> parse_decimal(const std::string& text) {
     std::uint64_t value = 0;
     const char* end = text.data() + text.size();
-    // from_chars takes no sign for an unsigned type and no space.
+    // For an unsigned type, from_chars accepts no sign and no space.
     const auto [stopped, error] = std::from_chars(text.data(), end, value);
     if (error != std::errc{} || stopped != end) return std::nullopt;
     return value;
 }
 
 std::optional<std::uint64_t> parse_bytes(const std::string& text) {
-    constexpr std::uint64_t kMost = std::uint64_t{1} << 40;  // the largest that any text means here
+    constexpr std::uint64_t kMost = std::uint64_t{1}
+                                    << 40;  // larger than any meaningful value here
     std::string digits = text;
     unsigned shift = 0;
     for (const auto& [unit, bits] :
@@ -408,7 +409,7 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments,
                             const std::string& timeout_scale,
                             const std::vector<std::string>& commands) {
     ParsedOptions parsed;
-    // What stands behind -- is the testee's, whatever it looks like.
+    // The words after -- belong to the testee, whatever they look like.
     const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
     if (dashes != arguments.end()) parsed.options.testee.assign(dashes + 1, arguments.end());
     CLI::App app("Tests a consumer of KMES events by the conformance suite.", "kmes-conformance");
@@ -418,7 +419,7 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments,
     app.footer(footer(commands));
     const std::vector<std::string> own(arguments.begin(), dashes);
     try {
-        // The library wants them last first, and keeps the rest.
+        // CLI11 takes the last word first, and leaves the unparsed words.
         std::vector<std::string> backwards(own.rbegin(), own.rend());
         app.parse(backwards);
     } catch (const CLI::CallForHelp&) {

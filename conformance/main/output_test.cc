@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Where the reports of the program go, and what happens where they cannot go there: pipes, full
-// devices, a limit of file sizes.
+// The outputs of the program, and what happens if they cannot be written: pipes, full devices, a
+// limit of file sizes.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
@@ -51,7 +51,7 @@ TEST(ReportFile, IsReportedWhereItCannotBeWritten) {
     Process full(one_case("/dev/full"));
     EXPECT_EQ(full.end(), 3);
     EXPECT_THAT(full.out, HasSubstr("cannot write the report file \"/dev/full\": No space left"));
-    // Nobody reads the pipe.
+    // A pipe without a reader.
     int ends[2];
     ASSERT_EQ(::pipe2(ends, 0), 0);
     Process broken(one_case("/dev/fd/" + std::to_string(ends[1])), [&] { ::close(ends[0]); });

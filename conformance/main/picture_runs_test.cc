@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Broken consumers, put to the cases that are meant for them: what the timeline of the failure
-// tells, and that the picture shows it.
+// Broken consumers in the cases made for them: the timeline of the failure has the expected steps,
+// and the trace shows it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,12 +25,12 @@ using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// A line of the source; where the tracer reads no line tables, the nearest symbol.
+// A source line or, if the tracer reads no line tables, the nearest symbol.
 constexpr const char* kPlaceInTheCode =
     "^([a-z_]+[(][)] broken_[a-z-]+\\.c:[0-9]+|[a-z_]+\\+0x[0-9a-f]+)$";
 constexpr std::size_t kNotThere = static_cast<std::size_t>(-1);
 
-// The failure of a broken consumer, with every access told.
+// The failure of a broken consumer, with every access recorded.
 class Failure {
   public:
     Failure(std::string_view case_id, const std::string& broken) {
@@ -56,7 +56,7 @@ class Failure {
     const Timeline& timeline() const { return outcome_.record->timeline; }
     std::string event() const { return "event " + std::to_string(finding().sequence); }
 
-    // The first step at or behind `from` that is of this kind and says this; kNotThere: none.
+    // The index of the first step from `from` on with this kind and text; kNotThere: none.
     std::size_t find(StepKind kind, const std::string& text, std::size_t from = 0) const {
         const auto& steps = timeline().steps();
         for (std::size_t i = from; i < steps.size(); ++i) {
@@ -71,7 +71,7 @@ class Failure {
     }
     const TimelineStep& at(std::size_t index) const { return timeline().steps().at(index); }
 
-    // Every decisive step is in the picture, marked, and so is the verdict.
+    // Every decisive step is in the trace, and marked, and so is the verdict.
     void expect_to_be_drawn() const {
         const std::string picture = draw(timeline());
         for (std::size_t i = 0; i < timeline().steps().size(); ++i) {
@@ -97,7 +97,7 @@ TEST(PictureOfARun, AnEventBetweenTheLastLookAndTheCounter) {
     ASSERT_NE(emit, kNotThere);
     EXPECT_TRUE(failure.at(emit).decisive);
     EXPECT_THAT(failure.at(emit).why, HasSubstr("has not read it when it goes to sleep"));
-    // What it did just before was its second look at write_pos.
+    // The step before is its second load of write_pos.
     EXPECT_THAT(failure.at(emit - 1).text, StartsWith("reads write_pos: "));
     EXPECT_EQ(failure.at(emit - 1).clause, "5.1.8.2 step 2");
     EXPECT_THAT(failure.at(emit - 1).source, ContainsRegex(kPlaceInTheCode));
@@ -147,7 +147,7 @@ TEST(PictureOfARun, AStoreThatIsStillInTheStoreBuffer) {
         StepKind::scheduler, "keeps the store to need_wake in the store buffer", store + 1);
     ASSERT_NE(held, kNotThere);
     EXPECT_THAT(failure.at(held).why, HasSubstr("No full barrier"));
-    // The producer sees 0, and nobody says that it wrote it.
+    // The producer reads 0, but no step stored it.
     const std::size_t emit = failure.find(StepKind::producer, "need_wake is 0: no wake", held);
     ASSERT_NE(emit, kNotThere);
     EXPECT_TRUE(failure.at(emit).decisive);
@@ -184,7 +184,7 @@ TEST(PictureOfARun, ABufferThatHadToBeRefused) {
     failure.expect_to_be_drawn();
 }
 
-// Whatever the case is about.
+// Irrelevant of what the case is about.
 TEST(PictureOfARun, AnEndAfterAnInterruptedWait) {
     const Failure failure("E3/swap-after-an-interruption", "eintr-is-the-end");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
@@ -201,7 +201,7 @@ TEST(PictureOfARun, AStoreToAFieldOfAnEvent) {
     failure.expect_to_be_drawn();
 }
 
-// With a limit: no sleep of it is for ever.
+// With a timeout: no sleep lasts for ever.
 TEST(PictureOfARun, SleepsOnAReplacedBuffer) {
     const Failure failure("E3/swap-after-a-timeout", "times-out-to-write-pos-alone");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
@@ -210,7 +210,7 @@ TEST(PictureOfARun, SleepsOnAReplacedBuffer) {
     failure.expect_to_be_drawn();
 }
 
-// Of which the first ends the second while that is looked at.
+// The first thread ends the second one while its fault is examined.
 TEST(PictureOfARun, FaultsOfTwoThreads) {
     const Failure failure("5.1.6.1/static-fields-that-change", "reads-the-capacity-each-time");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;

@@ -20,8 +20,7 @@ namespace {
 
 constexpr std::size_t kPicturesWithoutBeingAsked = 3;
 constexpr int kRoundsOfDrawing = 2;
-// A run that took longer (a hang of which one had to wait for the limit) is not made again for the
-// sake of a picture.
+// A longer run (a hang, which had to wait for a time limit) is not repeated for a trace.
 constexpr double kWorthASecondRunSeconds = 20;
 constexpr std::string_view kNotDrawn =
     "(the picture of this failure: run it again as below, or with -v)\n";
@@ -61,8 +60,8 @@ void Pictures::add(const Case& the_case, const StageSettings& settings, const Ca
     }
 }
 
-// Only as many as could be drawn, if there were no other. The best of a group whose clauses are
-// those of the cases is known when all have run: it is the best of some clause.
+// Keeps only as many failures as could be drawn if there were no others. In a group with the
+// clauses of its cases, the best is known only after all cases: it is the best of some clause.
 void Pictures::keep(Kept kept) {
     const Failed added = failures_[kept.failure];
     kept_.push_back(std::move(kept));
@@ -86,16 +85,16 @@ void Pictures::keep(Kept kept) {
 void Pictures::finish(RunReport& report) {
     const PassedCases passed = passed_cases(around_.cases, report);
     std::vector<FailureGroup> groups = group_failures(failures_, passed);
-    // A second run may know a clause better, and then there are other groups.
+    // A second run may know a clause better, and then the groups change.
     for (int round = 0; round < kRoundsOfDrawing && draw_best(groups, report); ++round)
         groups = group_failures(failures_, passed);
     kept_.clear();
-    // Whatever its case tests, a failure is of the clause that the clearest one with this reason is
-    // of.
+    // Whatever its case tests, a failure gets the clause of the clearest failure with the same
+    // reason.
     order_failures(groups, results_, report);
 }
 
-// Draws the best evidence of the first groups. True: a clause is another than before.
+// Draws the best evidence of the first groups. Returns true if a clause has changed.
 bool Pictures::draw_best(const std::vector<FailureGroup>& groups, RunReport& report) {
     bool has_changed = false;
     for (std::size_t i = 0; i < std::min(groups.size(), kPicturesWithoutBeingAsked); ++i) {
@@ -118,11 +117,11 @@ bool Pictures::draw_best(const std::vector<FailureGroup>& groups, RunReport& rep
 
 void Pictures::draw_into(const Kept& kept, CaseResult& result) const {
     const RunRecord& first = *kept.outcome.record;
-    // A schedule that failed alone was played once more with everything told already.
+    // A schedule that failed alone has already been played once more with everything recorded.
     if (!has_accesses(first.timeline) && !kept.settings.record_accesses &&
         result.seconds < kWorthASecondRunSeconds && !around_.stop) {
         const CaseOutcome second = run_again(kept);
-        // Where a signal has cut the second run short, the first one is drawn.
+        // If a signal has cut the second run short, the first one is drawn.
         if (!around_.stop && second.record && is_same_failure(first, *second.record)) {
             result.clause = second.clause;
             note_symptom(second, *kept.the_case, result);
@@ -144,7 +143,7 @@ CaseOutcome Pictures::run_again(const Kept& kept) const {
     try {
         return around_.run_on_stage(*kept.the_case, again);
     } catch (...) {
-        return CaseOutcome{};  // the picture of the first run then
+        return CaseOutcome{};  // draw the first run then
     }
 }
 

@@ -13,18 +13,17 @@
 namespace kmes::conformance {
 namespace {
 
-// A CPU whose buffer is to be refused would be the third: a consumer that ends there can pass most
-// cases.
+// The third CPU would have a buffer to be refused. A consumer that exits there can pass most cases.
 constexpr std::uint32_t kCpus = 2;
 
-// Whether some line that came in time is the correct record of such an event.
+// Whether some line that came in time is the correct record of an event emitted after the attach.
 bool has_delivered(const SmokeRun& run) {
     const std::string report = "\n" + run.report.substr(0, run.in_time);
     const History& history = run.rings->history();
     for (std::uint32_t cpu = 0; cpu < history.cpus(); ++cpu) {
         for (const Event& event : history.events_of(cpu)) {
             const bool was_there_before = cpu == 0 && event.sequence == 1;
-            // Most mistakes leave the digest of no bytes right.
+            // Most mistakes do not change the digest of an empty payload.
             if (event.dropped || event.length == 0) continue;
             if (was_there_before && run.has_emitted_to_reader) continue;
             if (report.find("\n" + right_record(cpu, event) + "\n") != std::string::npos)
@@ -47,7 +46,7 @@ Preflight run_preflight(const SmokePlayer& player, const StageSettings& settings
     const SmokeRun run = player(smoke);
     if (run.is_not_startable)
         return {"  " + printable(run.suite_error) + "\n", kExitSuite, run.suite_error};
-    // An error of the suite may be gone in the next run, and a signal ends the run by itself.
+    // An error of the suite may not occur in the next run, and a signal ends the run anyway.
     if (!run.suite_error.empty()) return {};
     if (run.needs_ptrace_itself)
         return {"  " + printable(run.inconclusive) + "\n", kExitInconclusive, run.inconclusive};

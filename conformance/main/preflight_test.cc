@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the preflight lets pass, with real testees: one adapter with a mistake each, and consumers
-// that work and are wrong.
+// What the preflight permits, with real testees: adapters with one mistake each, and working but
+// faulty consumers.
 #include "conformance/main/preflight.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ StageSettings settings_of(std::vector<std::string> testee) {
     return settings;
 }
 
-// A long line goes on in the next one.
+// A long line continues in the next one.
 std::string in_one_line(const std::string& text) {
     std::string line;
     for (const char byte : text) {
@@ -85,7 +85,7 @@ TEST(Preflight, ASanitizerThatNeedsPtraceMakesEveryRunInconclusive) {
     EXPECT_EQ(found.status, kExitInconclusive);
 }
 
-// Each of them passes some case, so the cases have to say what is wrong.
+// Each of them passes some case, so the cases must say what is wrong.
 TEST(Preflight, AConsumerThatWorksAndIsWrongGoesOn) {
     for (const char* name :
          {"first-cpu-only", "first-buffer-for-all", "accepts-any-magic", "drops-empty-payloads",
@@ -104,7 +104,7 @@ TEST(Preflight, ThatNobodyAsksForAWakeIsNamed) {
     EXPECT_THAT(found.mistakes, HasSubstr("[5.1.8.2-1]"));
 }
 
-// A suite that fails here may work in the run, and a slow machine blames nobody.
+// A suite that fails here may work in the run, and a slow machine is no mistake of the adapter.
 TEST(Preflight, WhatSaysNothingOfTheAdapterGoesOn) {
     SmokeRun run;
     run.rings = std::make_unique<Rings>(RingsSetup{1, kSmokeCapacity, {}, {}});

@@ -20,7 +20,7 @@ namespace kmes::conformance {
 namespace {
 
 int list_cases(const Options& options, const Surroundings& around) {
-    // A list without --level leaves nothing out.
+    // A list without --level contains all levels.
     const Selection selection = select_cases(around.cases, {options.filters, options.without},
                                              options.level.value_or(Level::robust), nullptr);
     if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
@@ -54,7 +54,7 @@ int explain_case(const Options& options, const Surroundings& around) {
     return around.out.good() ? kExitClean : kExitSuite;
 }
 
-// --debug: the one case, whatever its level and whatever asks for it.
+// --debug: runs the one case, whatever its level and its demand.
 int debug_case(Options options, const Surroundings& around) {
     const Case* found = find_case(around.cases, options.debug);
     if (found == nullptr) return say_no_such_case(options.debug, around);

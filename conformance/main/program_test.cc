@@ -63,7 +63,7 @@ std::string read_file(const std::string& path) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// The program, its streams, and what its cases are to say.
+// The program, its streams, and the outcomes of its cases.
 class Shell {
   public:
     int run(const std::vector<std::string>& arguments) {
@@ -100,7 +100,7 @@ class Shell {
         };
         return run_program(arguments, surroundings);
     }
-    // The same with a program to test behind it.
+    // As run(), with a program to test after --.
     int test(std::vector<std::string> arguments = {}) {
         arguments.insert(arguments.end(), {"--", "./consumer", "an argument"});
         return run(arguments);
@@ -202,7 +202,7 @@ TEST(Program, FailsWhereAnotherCaseIsUnsupportedThanExpected) {
     EXPECT_EQ(shell.test({"--expect-unsupported", list}), 1);
     EXPECT_THAT(shell.error.str(),
                 HasSubstr("E21/twice is expected to be unsupported, and was not: pass"));
-    // A verdict that outranks it stays.
+    // A verdict with precedence stays.
     shell.fail_case("E21/twice", Verdict::suite_error);
     EXPECT_EQ(shell.test({"--expect-unsupported", list}), 3);
 }
@@ -230,7 +230,7 @@ TEST(Program, LeavesOutWhatIsNotAskedFor) {
     EXPECT_THAT(shell.ran, ElementsAre("E1/always"));
     EXPECT_EQ(shell.test({"--shared", "--soak", "5"}), 0);
     EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps", "5.1.8.3/checks", "E21/twice", "E1/always"));
-    // A pattern that means only such cases says what would ask for them.
+    // If a pattern selects only such cases, the error names the option that they need.
     EXPECT_EQ(shell.test({"--filter", "5.1.8.3/*"}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("cases that need another option; add --shared"));
     EXPECT_EQ(shell.test({"--filter", "E21/*"}), 2);
@@ -262,7 +262,7 @@ TEST(Program, RefusesToAskForWhatIsLeftOut) {
     EXPECT_EQ(shell.test({"--stream", "x", "--level", "robust", "--filter", "5.1.5/*"}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("--stream FILE adds cases that no --filter includes"));
     EXPECT_THAT(shell.ran, IsEmpty());
-    // Several consumers may be asked for whatever the filters are: no time is asked to be spent.
+    // --shared is permitted with any filters, because it asks for no time.
     EXPECT_EQ(shell.test({"--shared", "--level", "robust", "--filter", "5.1.5/*"}), 0);
     EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps"));
 }
@@ -375,7 +375,7 @@ TEST(Program, ReportsAFailureWithTheWayToRunItAgain) {
     EXPECT_THAT(shell.out.str(), HasSubstr("3 cases: 2 pass, 1 fail; "));
 }
 
-// A case that found this clause broken, after so many steps.
+// A case that found this clause broken, after this many steps.
 CaseOutcome failure_after(int steps, const std::string& clause) {
     auto record = std::make_shared<RunRecord>();
     record->findings.emplace_back();
@@ -398,7 +398,7 @@ TEST(Program, DrawsTheFailuresThatTellMostWhateverRanFirst) {
         return failure_after(the_case.id == "E10/one" ? 40 : 20, "E3");
     };
     EXPECT_EQ(shell.test(), 1);
-    // Each case, and then the one again that is drawn, with every access told.
+    // Each case runs; then the drawn one runs again, with every access recorded.
     EXPECT_THAT(shell.ran,
                 ElementsAre("E10/one", "E10/two", "E10/three", "E10/four", "E3/meant", "E3/meant"));
     EXPECT_TRUE(shell.last_settings.record_accesses);
@@ -502,7 +502,7 @@ TEST(Program, CallsAFilterThatMatchesNothingBadUsage) {
     EXPECT_THAT(shell.ran, IsEmpty());
     EXPECT_THAT(shell.error.str(), HasSubstr("--filter \"E21/twise\" matches no case"));
     EXPECT_THAT(shell.error.str(), HasSubstr("nearest: E21/twice, "));
-    // One that does not is not hidden by one that does.
+    // A pattern that matches nothing is reported, even if another one matches.
     EXPECT_EQ(shell.test({"--filter", "E21/*", "--filter", "E99/*"}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("E99/*"));
     EXPECT_EQ(shell.test({"--filter", "E7/*"}), 2);
@@ -608,7 +608,7 @@ TEST(Program, WritesSeveralReportsOfOneRun) {
     EXPECT_EQ(nlohmann::json::parse(read_file(folder.file("r.json")))["cases"].size(), 3u);
     EXPECT_THAT(read_file(folder.file("r.html")), HasSubstr("1 of 3 cases failed"));
     EXPECT_THAT(read_file(folder.file("r.xml")), HasSubstr("failures=\"1\""));
-    // A console report is printed where no report has standard output.
+    // A console report is printed if no other report uses standard output.
     EXPECT_EQ(shell.test({"--report", "json:" + folder.file("r.json")}), 1);
     EXPECT_THAT(shell.out.str(), HasSubstr("3 cases: 2 pass, 1 fail"));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// For each mistake of a table, the clause and the case that a person would want to read first: the
-// order of what failed in a run of all cases on a consumer with that mistake, which was recorded.
+// For each mistake of a table, the clause and the case that a person should read first. The input
+// is the recorded failures of a run of all cases on a consumer with that mistake.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ const Case* find_case(const std::string& id) {
 }
 
 struct Recorded {
-    std::vector<std::string> cases;  // that failed
+    std::vector<std::string> cases;  // the failed cases
     std::vector<Failed> failures;
     std::set<std::string> undecided;
 };
@@ -116,7 +116,7 @@ std::map<std::string, Recorded> read_record() {
     return record;
 }
 
-// The record has the cases that did not pass.
+// The record lists the cases that did not pass.
 PassedCases passed_cases(const Row& row, const Recorded& recorded) {
     const auto has = [&row](const char* option) {
         return std::ranges::find(row.options, option) != row.options.end();

@@ -24,7 +24,7 @@
 namespace kmes::conformance {
 namespace {
 
-// What must be the same in all shards of a run. Empty: it is; else the first difference.
+// All shards of a run must agree in these. Returns the first difference, or an empty string.
 std::string difference(const RunReport& one, const RunReport& other) {
     const RunOptions& a = one.options;
     const RunOptions& b = other.options;
@@ -44,7 +44,7 @@ std::string difference(const RunReport& one, const RunReport& other) {
     return "";
 }
 
-// Several machines by name; the others are the same.
+// Several machines are listed by name; identical ones once.
 void add_name(std::string& names, const std::string& name) {
     if (name.empty() || ("; " + names + "; ").find("; " + name + "; ") != std::string::npos) return;
     names += (names.empty() ? "" : "; ") + name;
@@ -56,7 +56,7 @@ void add_machine(Machine& all, const Machine& one) {
     all.processors = std::max(all.processors, one.processors);
 }
 
-// Why the file of a shard cannot be joined to the others; empty: it can.
+// Returns why the file of a shard cannot be joined to the others; empty: it can.
 std::string check_shard(const RunReport& shard, const std::string& name, const RunReport& first,
                         const std::string& first_name,
                         std::map<std::uint32_t, std::string>& indexes) {
@@ -160,7 +160,7 @@ int run_merge(const std::vector<std::string>& arguments, const Surroundings& aro
     }
     Merged merged = merge_shards(shards, files);
     if (!merged.error.empty()) return say(around, kExitUsage, merged.error);
-    // A shard knows its own failures only.
+    // A shard knows only its own failures.
     order_failures(around.cases, merged.report);
     ReportFiles outputs;
     if (const int status = outputs.open(choice.more, &around.stop); status != 0)
@@ -173,7 +173,7 @@ int run_merge(const std::vector<std::string>& arguments, const Surroundings& aro
     return exit_status(merged.report);
 }
 
-// The first line in which two texts differ, counted from 1, as each of them has it.
+// The first line in which two texts differ, from 1, and its content in each.
 struct LineDifference {
     std::size_t number = 0;
     std::string one;

@@ -27,7 +27,7 @@ namespace {
 constexpr std::string_view kRightReport =
     "console, json, html, junit, tap or statement, or one of them with a file (json:FILE)";
 
-// FORM, or FORM:FILE. Nothing where it is neither.
+// Parses FORM, or FORM:FILE. Returns nothing for any other text.
 std::optional<ReportTarget> parse_report(std::string_view text) {
     const std::size_t colon = text.find(':');
     const auto name = std::ranges::find(kReportFormatNames, text.substr(0, colon));
@@ -56,7 +56,7 @@ std::string console_text(const RunReport& report) {
     return out.str();
 }
 
-// From the JSON, as `verify` makes it again.
+// Made from the JSON, as `verify` does it.
 std::string statement_text(const RunReport& report) {
     const std::string json = to_json(report);
     const ReadReport read = report_from_json(json);

@@ -97,7 +97,7 @@ TEST(KnownFailures, DoNotFailTheRun) {
     EXPECT_EQ(shell.test({"--known-failures", list, "--report", "tap"}), 0);
     EXPECT_THAT(shell.out.str(), HasSubstr("not ok 4 - E3/d # TO"
                                            "DO known failure\n"));
-    // Another case is no known failure.
+    // A failure of another case is not known.
     shell.failures["E9/e"] = "CPU 0: event 27 is lost";
     EXPECT_EQ(shell.test({"--known-failures", list}), 1);
     EXPECT_THAT(shell.out.str(), HasSubstr("2 fail (1 known)"));
@@ -121,7 +121,7 @@ TEST(KnownFailures, FailTheRunWhereTheyAreStale) {
                                      " lists: [E9] reordered; listed: [E9] torn\n"
                                      "kmes-conformance: " +
                                      list + " lists \"E9/gone\", but there is no such case\n");
-    // A case that did not run, or is not decided, is no difference.
+    // A case that did not run or is undecided is no difference.
     write_file(list, "E3/d [E9] lost\n");
     EXPECT_EQ(shell.test({"--known-failures", list, "--filter", "5.1.5/a"}), 0);
     shell.failures = {{"E3/d", "too slow"}};
@@ -146,7 +146,7 @@ TEST(KnownFailures, AreRewritten) {
     EXPECT_EQ(shell.test({"--known-failures", list, "--fix-known-failures", "--filter", "E9/e"}),
               0);
     EXPECT_EQ(read_file(list), "# why\n\n5.1.5/a [E9] a\\x0aline\n");
-    // A file that is not there is made.
+    // A missing file is created.
     shell.failures = {{"E9/e", "torn"}};
     EXPECT_EQ(shell.test({"--known-failures", folder.file("new"), "--fix-known-failures"}), 0);
     EXPECT_EQ(read_file(folder.file("new")), "E9/e [E9] torn\n");
@@ -193,7 +193,7 @@ TEST(Statement, IsVerified) {
     write_file(statement, forged);
     EXPECT_EQ(shell.run({"verify", statement, json}), 1);
     EXPECT_THAT(shell.error.str(), HasSubstr("the statement has \"erratum:       passed"));
-    // Another report: one figure is enough.
+    // Another report: one different figure is enough.
     EXPECT_EQ(shell.test({"--report", "statement:" + statement, "--report", "json:" + json}), 1);
     std::string other = read_file(json);
     other.replace(other.find("\"replay\": \""), 11, "\"replay\": \"x");
@@ -202,7 +202,7 @@ TEST(Statement, IsVerified) {
     EXPECT_THAT(shell.error.str(), HasSubstr("json report:   sha256:"));
 }
 
-// The case that tests E9 passes, so what E3/d finds is of E3.
+// The case that tests E9 passes, so the finding of E3/d gets the clause E3.
 TEST(Statement, HasTheClauseOfAFailureThatAllReportsHave) {
     const Folder folder;
     const std::string json = folder.file("j");
@@ -242,7 +242,7 @@ TEST(Verify, RefusesOtherFiles) {
 
 // -- Shards --------------------------------------------------------------------------------------
 
-// The report of each shard, in files.
+// Writes the report of each shard to a file.
 std::vector<std::string> run_shards(Shell& shell, const Folder& folder, int total) {
     std::vector<std::string> files;
     for (int i = 0; i < total; ++i) {
@@ -317,7 +317,7 @@ TEST(Shards, AreNumbersOfTheEnvironment) {
     EXPECT_EQ(shell.test({}), 2);
     shell.shard = {"2", "0", ""};
     EXPECT_EQ(shell.test({"--known-failures", "/dev/null", "--fix-known-failures"}), 2);
-    // Bazel, for a test without shards.
+    // The environment of Bazel for a test without shards.
     shell.shard = {"0", "0", ""};
     EXPECT_EQ(shell.test({}), 0);
     EXPECT_EQ(shell.ran.size(), 5u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The one line that says what is wrong.
+// Prints the one line that says what is wrong.
 #include "conformance/main/program.h"
 
 namespace kmes::conformance {

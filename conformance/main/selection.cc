@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which cases are meant.
+// Selects cases.
 #include "conformance/main/selection.h"
 
 #include <fmt/format.h>
@@ -21,7 +21,7 @@ bool matches(const std::string& pattern, std::string_view id) {
     return ::fnmatch(pattern.c_str(), std::string(id).c_str(), 0) == 0;
 }
 
-// The option that asks for such cases.
+// The option that includes such cases.
 std::string_view asks_for(Demand demand) {
     switch (demand) {
         case Demand::explored:
@@ -64,7 +64,7 @@ std::string leaves_out_none(const std::vector<Case>& cases, const std::string& p
                        printable(pattern), list_names(nearest_ids(cases, pattern)));
 }
 
-// Several patterns, and which of them have matched anything.
+// Several patterns, and which of them have matched something.
 class Matcher {
   public:
     explicit Matcher(const std::vector<std::string>& patterns)
@@ -80,7 +80,7 @@ class Matcher {
         return any;
     }
 
-    // The first one that has not; nullptr: all have.
+    // The first pattern that has matched nothing; nullptr: all have matched.
     const std::string* unused() const {
         const auto found = std::find(used_.begin(), used_.end(), false);
         return found == used_.end() ? nullptr
@@ -98,8 +98,8 @@ bool asks(const StageSettings& settings, Demand demand) {
            (demand == Demand::shared && settings.shared);
 }
 
-// An option that asks for cases of which nothing is left, by the level or, where it names a time to
-// be spent, by the filters.
+// Finds an option that includes cases of which none is left: because of the level or, for an option
+// with a time, because of the filters.
 std::string contradiction(const std::vector<Case>& cases, const Selection& selection,
                           const StageSettings& settings, Level level) {
     for (const Demand demand : {Demand::shared, Demand::soak, Demand::stream}) {
@@ -148,7 +148,7 @@ Selection select_cases(const std::vector<Case>& cases, const CasePatterns& patte
 
 void shuffle_cases(std::vector<const Case*>& cases, std::uint64_t seed) {
     std::mt19937_64 random(seed);
-    // Not std::shuffle: each library has its own.
+    // Not std::shuffle, whose result differs between libraries.
     for (std::size_t left = cases.size(); left > 1; --left) {
         std::swap(cases[left - 1], cases[random() % left]);
     }

@@ -30,19 +30,20 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kMostJobs = 64;
-// A broken testee that spins for ever meets a time limit only; the others are seen to hang at once.
+// Only a broken testee that spins for ever runs into a time limit. The others are seen to hang at
+// once.
 constexpr double kBrokenScale = 0.25;
-// Again, where a busy machine has played its case in part.
+// For another try, if a busy machine has played the case in part.
 constexpr double kWholeScale = 4;
 constexpr std::string_view kSoakSeconds = "30";
 constexpr std::string_view kSearchSeconds = "120";
-// The stand-in for a testee whose compiler is not there is a script that exits so.
+// If a testee's compiler is missing, a script that exits with this status replaces the testee.
 constexpr std::string_view kNotBuilt = "exit 77";
 constexpr std::size_t kStandInBytes = 1024;
 
 enum class Result {
-    right,      // a broken one was failed, a correct one passed
-    wrong,      // the other way round
+    right,      // a broken testee failed, a correct one passed
+    wrong,      // the opposite
     trouble,    // the suite failed
     left_out,   // not built, or no case can show it
     cut_short,  // a signal ended its run
@@ -119,7 +120,7 @@ class Selftest {
     Outcome run_entry(const SelftestEntry& entry) const {
         std::vector<std::string> program = entry.program;
         for (std::string& word : program) {
-            // What is beside the runner; everything else (python3, -u) stays as it is.
+            // Prefix paths beside the runner; other words (python3, -u) stay.
             if (exists(folder_ + "/" + word)) word = folder_ + "/" + word;
         }
         if (entry.broken && entry.case_id.starts_with("-")) {
@@ -160,8 +161,8 @@ class Selftest {
         if (demand == Demand::soak) {
             arguments.insert(arguments.end(), {"--soak", std::string(kSoakSeconds)});
         }
-        // A search that is meant for somebody is made, however right ones are run; it ends with
-        // what it finds.
+        // A search that a broken testee needs is always made, whatever the options for correct
+        // ones. It ends with its finding.
         const bool is_search = demand == Demand::explored;
         add_common(arguments, settings_.scale * scale,
                    is_search ? std::string(kSearchSeconds) : settings_.explore);
@@ -265,7 +266,7 @@ class Selftest {
     std::size_t name_width_ = 0;
     std::size_t language_width_ = 3;
     std::atomic<std::size_t> next_{0};
-    std::mutex mutex_;  // of all that follows, and of the output
+    std::mutex mutex_;  // of all following members, and of the output
     std::map<std::string, std::map<bool, Count>> counts_;
     std::size_t done_ = 0;
     std::uint64_t wrong_ = 0;
@@ -324,7 +325,7 @@ void declare(CLI::App& app, RawSettings& raw, Settings& settings) {
         "143 after\nSIGINT and SIGTERM.");
 }
 
-// What is wrong with the options; empty: nothing.
+// Returns what is wrong with the options; empty: nothing.
 std::string check(const CLI::App& app, const RawSettings& raw, const std::string& environment_scale,
                   Settings& settings) {
     settings.jobs = std::max(1u, std::thread::hardware_concurrency());

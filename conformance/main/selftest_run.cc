@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A run of this program in a process of its own, and what its JSON report says.
+// Runs this program in a process of its own, and reads its JSON report.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -24,7 +24,7 @@
 namespace kmes::conformance {
 namespace {
 
-// A file in the temporary folder that goes with this object.
+// A temporary file that is removed with this object.
 class TemporaryFile {
   public:
     TemporaryFile() {
@@ -55,8 +55,8 @@ class TemporaryFile {
 
 constexpr int kWaitMs = 20;
 
-// The exit status, as a shell shows it, or -errno. A signal may have been sent to this process
-// alone, and any thread may have handled it: so no wait here blocks.
+// Returns the exit status as of a shell, or -errno. A signal may have been sent only to this
+// process, and any thread may have handled it, so no wait here blocks.
 int wait_for(pid_t pid, const StopFlag& stop) {
     bool is_told = false;
     for (;;) {
@@ -75,7 +75,7 @@ int wait_for(pid_t pid, const StopFlag& stop) {
     }
 }
 
-// The exit status; -errno where there is no process.
+// Returns the exit status; -errno if there is no process.
 int spawn_and_wait(const std::vector<std::string>& words, const std::string& output,
                    const StopFlag& stop) {
     std::vector<char*> arguments;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests of the commands `selftest` and `clauses`, with runs that are made up.
+// Tests of the commands `selftest` and `clauses`, with made-up runs.
 #include "conformance/main/selftest.h"
 
 #include <gmock/gmock.h>
@@ -40,7 +40,7 @@ CaseOutcome never_run(Stage&) {
     throw std::logic_error("not run here");
 }
 
-// The command in a folder of its own, with a runner that answers by the program's name.
+// The command in a folder of its own, with a runner whose answer depends on the program's name.
 class Shell {
   public:
     Shell() {
@@ -57,7 +57,7 @@ class Shell {
         write("main/selftest.table", kTable);
         cases_.push_back({"E12/two", Level::erratum, "E12", "t", "d", "e", never_run});
         cases_.back().demand = Demand::shared;
-        // All is as it should be.
+        // Everything is as it should be.
         answers["broken_no-tail-recheck"] = {1, {"E4/torn"}, "", {}};
         answers["broken_slow-waker"] = {1, {"E1/late"}, "", {}};
         answers["broken_sharer"] = {1, {"E12/two"}, "", {}};
@@ -153,10 +153,10 @@ TEST(Selftest, FailsWhereABrokenOnePasses) {
     EXPECT_EQ(shell.run({}), 1);
     EXPECT_THAT(shell.out.str(), HasSubstr("NOT failed by E1/late\n"));
     EXPECT_THAT(shell.out.str(), HasSubstr("rust:    0 of 1 broken ones failed\n"));
-    // Failed by another case than the one that is meant for it: not good enough.
+    // Another case than its own failed it: not enough.
     shell.answers["broken_slow-waker"] = {1, {"E2/other"}, "", {}};
     EXPECT_EQ(shell.run({}), 1);
-    // Inconclusive is no failure.
+    // An inconclusive case is no failure.
     shell.answers["broken_slow-waker"] = {4, {}, "", {}};
     EXPECT_EQ(shell.run({}), 1);
 }

@@ -17,7 +17,7 @@
 namespace kmes::conformance {
 namespace {
 
-// Empty, or why not.
+// Returns an empty string, or the reason of the failure.
 std::string touch(const std::string& path) {
     const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0)
@@ -54,7 +54,7 @@ ParsedShard parse_shard(const ShardEnvironment& environment) {
 }
 
 void take_shard(Shard& shard, std::vector<const Case*>& cases) {
-    // The explored ones first: each shard gets its share of them.
+    // The explored cases come first, so each shard gets its share of them.
     std::vector<const Case*> order;
     for (const bool explored : {true, false}) {
         for (const Case* each : cases) {

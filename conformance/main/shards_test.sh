@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Eight shards of a real run, merged, have the verdicts of one run; so has their statement.
+# Eight shards of a real run, merged, have the verdicts and the statement of one run.
 set -uo pipefail
 
 readonly RUNNER=conformance/kmes-conformance
 readonly WORDS=(--cpus 1 --filter 'E2/event-at*' --filter '5.1.8.2/e*' --explore 4)
 readonly PROGRAM=conformance/testees/broken_no-recheck
 readonly TOTAL=8
-# This test may itself be a shard of nothing.
+# This test itself may run in a sharded environment.
 unset TEST_TOTAL_SHARDS TEST_SHARD_INDEX TEST_SHARD_STATUS_FILE
 
 fail() {

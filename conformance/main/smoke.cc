@@ -23,7 +23,7 @@ namespace {
 constexpr std::size_t kProblemsShown = 8;
 constexpr std::size_t kLinesShown = 20;
 constexpr std::size_t kErrorLines = 12;
-// What is longer goes on in the next line, so far to the right.
+// Longer lines continue in the next one, indented by this much.
 constexpr std::size_t kLineBytes = 200;
 constexpr std::size_t kGoesOn = 6;
 
@@ -57,7 +57,7 @@ void print_problem(std::ostream& out, const LineProblem& problem) {
     if (!problem.right.empty()) out << "      right: \"" << printable(problem.right) << "\"\n";
 }
 
-// What is wrong, without what is of this line alone: quoted texts and figures.
+// The kind of a problem: its text without what is special to this line (quoted texts and figures).
 std::string kind_of(const LineProblem& problem) {
     std::string kind;
     bool quoted = false;
@@ -68,7 +68,7 @@ std::string kind_of(const LineProblem& problem) {
     return kind;
 }
 
-// The first of each kind in full; of the others their lines.
+// Prints the first problem of each kind in full, and only the line numbers of the others.
 void print_problems(std::ostream& out, const std::vector<LineProblem>& problems) {
     struct Kind {
         const LineProblem* first;
@@ -181,9 +181,9 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
 std::vector<LineProblem> wrong_lines(const SmokeRun& run) {
     std::vector<LineProblem> lines;
     if (!run.flooded) lines = check_report(run.rings->history(), run.report);
-    // Where there are no records at all, that is the mistake, and not each that is missing.
+    // If there are no records at all, that is the mistake, and not each missing one.
     if (!run.has_events && !run.problems.empty()) lines.clear();
-    // A record that is missing may have been about to come.
+    // A missing record may have been about to come.
     if (run.cut_short) std::erase_if(lines, [](const LineProblem& each) { return each.line == 0; });
     return lines;
 }

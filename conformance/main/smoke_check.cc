@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The report of a smoke run, line by line. Each E line is matched with the event that it looks like
-// most, whatever is wrong with it, so that the one wrong field can be named.
+// Checks the report of a smoke run line by line. Each E line is matched with the most similar
+// event, whatever is wrong with it, so that the one wrong field can be named.
 #include "conformance/main/smoke_check.h"
 
 #include <fmt/format.h>
@@ -19,13 +19,13 @@
 namespace kmes::conformance {
 namespace {
 
-// How much a field that is right says about which event is meant, in the order of the fields.
+// How strongly a correct field identifies the event, in the order of the fields.
 constexpr unsigned kWeights[] = {0, 2, 2, 6, 1, 3, 1, 6};
 constexpr unsigned kEnough = 6;
-// On the same CPU, the one that comes next: where nothing else decides.
+// The weight of being the next event on the same CPU, which decides if nothing else does.
 constexpr unsigned kNextWeight = 1;
 constexpr std::size_t kEventFields = 8;
-// Records that are not there, told one by one for each CPU.
+// How many missing records of each CPU are reported one by one.
 constexpr std::size_t kMissingShown = 2;
 
 std::vector<std::string> split(std::string_view line) {
@@ -71,7 +71,7 @@ class ReportCheck {
     std::vector<LineProblem> run() {
         for (const Line& line : lines_) check_line(line);
         for (std::uint32_t cpu = 0; cpu < history_.cpus(); ++cpu) find_missing(cpu);
-        // By line, those without one last; of one line as they were found.
+        // Sorted by line, problems without a line last. Problems of one line keep their order.
         std::multimap<std::uint64_t, LineProblem> by_line;
         for (LineProblem& problem : problems_)
             by_line.emplace(problem.line != 0 ? problem.line : ~std::uint64_t{0},
@@ -82,7 +82,7 @@ class ReportCheck {
     }
 
   private:
-    // What stands in the report of one CPU so far.
+    // The part of the report about one CPU so far.
     struct Lane {
         std::map<std::uint64_t, std::uint64_t> lines;  // by sequence number: the line of its record
         const Event* last = nullptr;
@@ -133,7 +133,7 @@ class ReportCheck {
         }
     }
 
-    // The event that the line is most like; nothing where it is like none.
+    // The event that the line resembles most; nothing if it resembles none.
     Match find_match(const Line& line) const {
         Match best;
         unsigned best_score = 0;
@@ -152,7 +152,7 @@ class ReportCheck {
     unsigned score_of(const Line& line, std::uint32_t cpu, const Event& event) const {
         const std::vector<std::string> right = split(right_record(cpu, event));
         std::vector<std::string> fields = line.fields;
-        std::erase(fields, "");  // of spaces too many
+        std::erase(fields, "");  // from extra spaces
         if (!fields.empty() && fields.back().ends_with('\r')) fields.back().pop_back();
         unsigned score = 0;
         for (std::size_t i = 1; i < std::min(right.size(), fields.size()); ++i) {
@@ -191,7 +191,7 @@ class ReportCheck {
         lane.lost.reset();
     }
 
-    // Doubled, out of order, behind the end; and the L before it.
+    // Checks for doubled records, wrong order, records after the end, and the L before.
     void check_place(const Line& line, const Match& match) {
         const Event& event = *match.event;
         Lane& lane = lanes_[match.cpu];
@@ -324,8 +324,8 @@ std::vector<LineProblem> check_report(const History& history, std::string_view r
     const std::vector<Finding> findings = judge(history, parser);
     if (findings.empty()) return {};
     std::vector<LineProblem> problems = ReportCheck(history, report).run();
-    // What the explanation has nothing on is told in the judge's words. (What it explains has
-    // consequences elsewhere, which would only confuse.)
+    // If the explanation has found nothing, the judge's words are printed. (A mistake that is
+    // explained has other consequences, which would only confuse.)
     const bool unexplained = problems.empty();
     for (const Finding& finding : findings) {
         if (unexplained || finding.code == FindingCode::missing_generation) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Reports with one mistake each: the line is named, the field, and what would be right. All bytes
-// are written by hand.
+// Reports with one mistake each: the problem names the line, the field, and the correct value. All
+// bytes are written by hand.
 #include "conformance/main/smoke_check.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Two CPUs; two events are lost between the third and the fourth of CPU 0, and there is a resize.
+// Two CPUs. CPU 0 loses two events between the third and the fourth, and is resized.
 class SmokeCheck : public ::testing::Test {
   protected:
     SmokeCheck() : history_(settings()) {
@@ -60,7 +60,7 @@ class SmokeCheck : public ::testing::Test {
         return check_report(history_, report);
     }
 
-    // The report with another line `number`: that line alone is wrong.
+    // Replaces line `number` of the report, so that only this line is wrong.
     LineProblem with(std::size_t number, const std::string& line) {
         const std::string right = lines_.at(number - 1);
         lines_[number - 1] = line;
@@ -94,7 +94,7 @@ TEST_F(SmokeCheck, FindsNothingInARightReport) {
     lines_.insert(lines_.begin() + 3, "# a comment");
     lines_.erase(lines_.begin());  // optional after the first mapping
     EXPECT_TRUE(check().empty());
-    std::erase(lines_, "L 0 2");  // optional where it is never written
+    std::erase(lines_, "L 0 2");  // optional if it is never written
     EXPECT_TRUE(check().empty());
 }
 

@@ -33,19 +33,19 @@ constexpr std::uint32_t kMain = 0;     // most events, a gap
 constexpr std::uint32_t kSecond = 1;   // ends first
 constexpr std::uint32_t kRefused = 2;  // its magic is wrong
 constexpr milliseconds kPoll{3};
-// A testee that is blocked for good at so many looks in a row has nothing more to say.
+// A testee that is blocked for good at this many checks in a row has nothing more to say.
 constexpr milliseconds kLookEvery{20};
 constexpr unsigned kQuietLooks = 5;
-// One that is not, but brings nothing new, gets so much time; times the scale.
+// A testee that is not blocked, but makes no progress, gets this much time; times the scale.
 constexpr milliseconds kPatience{4000};
-// How long the suite waits for a testee that does not sleep, where no verdict depends on it.
+// How long the suite waits for a testee to sleep where no verdict depends on it.
 constexpr milliseconds kRest{300};
-// The whole run, whatever the testee does; times the scale.
+// The limit of the whole run; times the scale.
 constexpr milliseconds kLimit{11000};
-// A report of these few events is a hundred times shorter, comments included.
+// The report of these few events is a hundred times shorter, comments included.
 constexpr std::size_t kReportBytesAtMost = std::size_t{1} << 20;
-// Where a machine is too slow for so many bytes, a flood shows by its lines: the stream has some
-// dozen events.
+// If a machine is too slow for that many bytes, the number of lines shows a flood: the stream has a
+// few dozen events.
 constexpr std::uint64_t kEventLinesAtMost = 4096;
 constexpr unsigned kProcessesAtMost = 200;
 constexpr std::uint64_t kAttachesOfProgress = 100;
@@ -54,7 +54,7 @@ struct Interrupted {};
 
 using EventName = std::pair<std::uint64_t, std::uint64_t>;  // CPU, sequence number
 
-// The events whose records are in this part of a report.
+// Returns the events that have a record in this part of a report.
 std::vector<EventName> delivered_in(std::string_view report) {
     RecordParser parser;
     parser.feed(report);
@@ -100,7 +100,7 @@ class Session {
         run_.problems.push_back(problem);
     }
 
-    // A magic that is wrong in one byte: to be refused (5.1.6.1).
+    // Makes one byte of the magic wrong, so that the buffer must be refused (5.1.6.1).
     void spoil(std::uint32_t cpu) {
         if (cpu >= cpus_) return;
         const BufferIndex index = history().present_buffer(cpu);
@@ -117,7 +117,7 @@ class Session {
         spec.payload = std::move(payload);
         spec.origin = origin;
         spec.extra_header = std::move(extra_header);
-        // A time of which every unit but ns says something else.
+        // A timestamp that differs in any unit other than ns.
         spec.timestamp = clock_ns_ += 1'001'001'001;
         run_.rings->emit(cpu, std::move(spec));
         if (cpu != kRefused) ++emitted_.at(cpu);
@@ -132,7 +132,7 @@ class Session {
         run_.has_emitted_to_reader = true;
         emit(kMain, "smoke.twelve", "twelve bytes", 1);
         emit(kMain, "smoke.nothing", "", 2);
-        // Letters among the hex digits of the type, and bytes from 0x80 on in the payload.
+        // Hex digits with letters in the type, and payload bytes from 0x80 on.
         emit(kMain, "sm\xc3\xb6ke.\xe2\x82\xac", "\x80\xff\xfe\x01\xc3", 3);
         emit(kMain, "smoke.zeros", leading_zero_payload(), 0);
         emit(kMain, "smoke.header", "behind a longer header", 0, "extra");
@@ -191,7 +191,8 @@ class Session {
         return until([&] { return event_lines() >= expected; }, what);
     }
 
-    // False: it does not come, and why is among the problems; or the testee has ended.
+    // Returns false if the condition does not come true (the reason is among the problems), or the
+    // testee has ended.
     bool until(const std::function<bool()>& condition, const std::string& what) {
         changed();
         while (!ended_ && !is_given_up_) {
@@ -211,7 +212,7 @@ class Session {
         return condition();
     }
 
-    // Until it sleeps, for a short while: what comes just before a wait is a case of its own.
+    // Waits for a short time until it sleeps: an event just before a wait is a case of its own.
     void let_rest() {
         const TimePoint end = Clock::now() + scaled(kRest);
         while (!ended_ && Clock::now() < end && !tracer_.inspect().all_blocked) pump();
@@ -264,7 +265,7 @@ class Session {
     }
 
     // A program that sleeps waits for something. A program that works may be slow, such as an
-    // interpreter that loads its modules on a busy machine. It gets the time up to the limit.
+    // interpreter that loads its modules on a busy machine. It gets time up to the limit.
     bool has_rested() const { return resting_looks_ * 10 >= looks_ * 8; }
 
     void end_at_limit(const std::string& what) {
@@ -273,7 +274,7 @@ class Session {
         is_given_up_ = true;
     }
 
-    // The machine may have been too slow, or the testee: nothing is said against it.
+    // The machine or the testee may have been too slow, so the testee is not blamed.
     void give_up_for_time(const std::string& what) {
         is_given_up_ = run_.cut_short = true;
         run_.inconclusive = fmt::format(
@@ -295,7 +296,7 @@ class Session {
 
     milliseconds patience_ms() const { return scaled(kPatience); }
 
-    // Why nothing more will come; empty: something may.
+    // Returns why nothing more will come; empty: something may.
     std::string why_hopeless() {
         const TimePoint now = Clock::now();
         is_patience_over_ = patience_.is_over(tracer_.testee_threads());
@@ -313,7 +314,7 @@ class Session {
 
     void complain_hopeless(const std::string& what, const std::string& why) {
         if (waiting_for_exit_) {
-            // One that did not come as far owes no exit.
+            // A testee that did not get so far need not exit.
             if (run_.to_the_end) {
                 complain(fmt::format(
                     "the program does not exit: {}; expected exit status 0 when every CPU has "
@@ -334,7 +335,7 @@ class Session {
         stuck_ = fmt::format("waited for the record of {}: {}{}", what, why, sleep_text());
     }
 
-    // What is wrong with a wait by itself, whatever the thread had read before it. Empty: nothing
+    // Returns what is wrong with a wait itself, whatever the thread had read before. Empty: nothing
     // is known.
     std::string sleep_text() {
         for (const ThreadState& thread : tracer_.inspect().threads) {
@@ -362,7 +363,7 @@ class Session {
         return {};
     }
 
-    // The events without a record.
+    // Returns the events without a record.
     std::set<EventName> owed_events() {
         std::set<EventName> owed;
         for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
@@ -374,8 +375,8 @@ class Session {
         return owed;
     }
 
-    // The sequence number of the first event of this CPU that no line of the report can be of; 0:
-    // there is none.
+    // Returns the first sequence number of this CPU that no line of the report can belong to; 0:
+    // none.
     std::uint64_t first_owed(std::uint32_t cpu) {
         const std::string lines = "\n" + run_.report;
         const std::string begin = fmt::format("\nE {} ", cpu);
@@ -391,7 +392,7 @@ class Session {
 
     void handle(const TracerEvent& event) {
         if (std::holds_alternative<TimedOut>(event)) return;
-        // Something happens; whether it is progress depends on what it is.
+        // Something has happened. Whether it is progress depends on what it is.
         quiet_looks_ = 0;
         if (const auto* attached = std::get_if<Attached>(&event)) return on(*attached);
         if (const auto* mapped = std::get_if<Mapped>(&event)) return on(*mapped);
@@ -425,7 +426,7 @@ class Session {
     }
 
     void on(const Attached& event) {
-        // One that attaches again and again makes no progress.
+        // A testee that attaches again and again makes no progress.
         if (++attaches_ <= kAttachesOfProgress) changed();
         last_attach_ = event;
         if (event.error == 0) {
@@ -465,7 +466,7 @@ class Session {
     void note_write(const ReportWrite& write) {
         ++writes_;
         if (write.ends_line) return;
-        // Where it ends is told by the lines that are there now.
+        // The current lines say where it ends.
         read_report();
         const auto line =
             static_cast<std::uint64_t>(std::count(run_.report.begin(), run_.report.end(), '\n'));
@@ -491,7 +492,7 @@ class Session {
         served_back_[id] = index;
     }
 
-    // -- What is said at the end -----------------------------------------------------------------
+    // -- Conclusions ----------------------------------------------------------------------------
 
     void conclude() {
         read_report();
@@ -539,7 +540,7 @@ class Session {
         }
     }
 
-    // As in a full run: another process is not followed, and this one is not blamed for it.
+    // As in a full run: another process is not followed, and the testee is not blamed for it.
     void conclude_foreign() {
         if (run_.problems.empty() && run_.to_the_end) return run_.facts.push_back(foreign_);
         give_up_as_inconclusive(foreign_);
@@ -553,9 +554,9 @@ class Session {
         return false;
     }
 
-    // Nothing in the report where something should be: the likely reasons.
+    // The report is empty although it should not be: prints the likely reasons.
     void conclude_silence() {
-        if (has_refused_a_sound_one()) return;  // that is why, and a mistake of its own
+        if (has_refused_a_sound_one()) return;  // the reason, and a mistake of its own
         if (!stuck_.empty()) {
             if (run_.report.size() > stuck_at_) run_.in_time = stuck_at_;
             complain(stuck_ + late_text());
@@ -568,9 +569,9 @@ class Session {
         }
     }
 
-    // What the report says after the suite has given up. Empty: nothing of the CPUs of `owed_`.
+    // Describes what came after the suite had given up. Empty: nothing about the CPUs of `owed_`.
     std::string late_text() const {
-        // The line that was not at its end then came late.
+        // A line that was incomplete then counts as late.
         const std::size_t lines_in_time = run_.report.substr(0, stuck_at_).rfind('\n') + 1;
         std::string passed_over;
         for (const auto& [cpu, sequence] : delivered_in(run_.report.substr(lines_in_time))) {
@@ -609,13 +610,13 @@ class Session {
     bool is_patience_over_ = false;
     bool told_private_ = false;
     bool waiting_for_exit_ = false;
-    bool is_given_up_ = false;  // the stream is not played on
+    bool is_given_up_ = false;  // the rest of the stream is not played
     unsigned processes_ = 0;
     TimePoint begin_;
     std::string foreign_;  // what another process has tried
     std::string stuck_;
     std::size_t stuck_at_ = 0;
-    std::set<EventName> owed_;  // then
+    std::set<EventName> owed_;  // when the suite gave up
     Patience patience_{patience_ms()};
     TimePoint last_look_;
     std::optional<Ended> ended_;

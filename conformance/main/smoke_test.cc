@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The command `smoke` with real testees: one that is right, and the same with one mistake each.
+// The command `smoke` with real testees: a correct one, and the same with one mistake each.
 #include "conformance/main/smoke.h"
 
 #include <fcntl.h>
@@ -46,7 +46,7 @@ class Shell {
         };
         return smoke_command().run(arguments, around);
     }
-    // The adapter with this mistake; "" is none.
+    // Runs the adapter with this mistake; "" is none.
     int smoke(const std::string& mistake, bool verbose = false) {
         std::vector<std::string> words;
         if (verbose) words.push_back("-v");
@@ -121,7 +121,7 @@ TEST(Smoke, NamesWhatNoLineShows) {
     for (const auto& [mistake, said] : mistakes) {
         Shell shell;
         EXPECT_EQ(shell.smoke(mistake), 1) << mistake << "\n" << shell.out.str();
-        // A long line goes on in the next one.
+        // A long line continues in the next one.
         std::string text = shell.out.str();
         for (std::size_t at = text.find("\n      "); at != std::string::npos;
              at = text.find("\n      ", at))
@@ -131,14 +131,14 @@ TEST(Smoke, NamesWhatNoLineShows) {
     }
 }
 
-// It delivers what comes later: nothing that it delivers was late.
+// The testee delivers later events, so none of its output was late.
 TEST(Smoke, BlamesNoBufferOfTheOutputForAnEventThatIsPassedOver) {
     Shell shell;
     EXPECT_EQ(shell.smoke("begins-at-write-pos"), 1);
     EXPECT_THAT(shell.out.str(), Not(HasSubstr("is the output buffered?")));
 }
 
-// A FIFO that each process of the testee has open: its reader sees when the last one has ended.
+// A FIFO that every process of the testee has open: its reader notices when the last one has ended.
 class Lifeline {
   public:
     Lifeline() {
@@ -170,8 +170,8 @@ struct NeverEnding {
     const char* said;
 };
 
-// Whatever a testee does: smoke ends, and nothing of the testee is left. The status is that of a
-// full run; a machine that gives the testee no time makes it inconclusive.
+// Whatever a testee does, smoke ends and leaves no process of it. The status is that of a full run.
+// If the machine gives the testee no time, it is inconclusive.
 class Endless : public ::testing::TestWithParam<NeverEnding> {};
 
 TEST_P(Endless, IsEnded) {

@@ -11,7 +11,7 @@
 namespace kmes::conformance {
 namespace {
 
-// What stands in `text` between the first of these and the next of those; empty: nothing does.
+// The part of `text` between the first `begin` and the next `end`; empty: none.
 std::string between(std::string_view text, std::string_view begin, std::string_view end) {
     const std::size_t at = text.find(begin);
     if (at == std::string_view::npos) return "";
@@ -19,13 +19,13 @@ std::string between(std::string_view text, std::string_view begin, std::string_v
     return std::string(text.substr(0, text.find(end)));
 }
 
-// The figures are those of one buffer or one run.
+// Removes figures, which belong to one buffer or one run.
 std::string without_figures(std::string text) {
     std::erase_if(text, [](char byte) { return byte >= '0' && byte <= '9'; });
     return text;
 }
 
-// "timestamp, type": the fields of which the message says what they are instead.
+// "timestamp, type": the fields for which the message gives another value.
 std::string wrong_fields(std::string_view message) {
     constexpr std::array<std::string_view, 5> kFields = {"timestamp", "origin", "type",
                                                          "payload length", "payload digest"};
@@ -40,8 +40,8 @@ std::string wrong_fields(std::string_view message) {
     return names;
 }
 
-// "`mov` at program+0x12 (copy+0x6, c.c:9)" is "in copy": the instructions of a copy have one
-// reason. A place without the name of a function stays as it is.
+// Turns "`mov` at program+0x12 (copy+0x6, c.c:9)" into "in copy": all instructions of a copy have
+// one reason. A place without the name of a function stays unchanged.
 std::string place_of(const std::string& place) {
     const std::string name = between(place, " (", "+0x");
     const auto is_of_a_name = [](unsigned char byte) {
@@ -51,7 +51,7 @@ std::string place_of(const std::string& place) {
     return "in " + name + place.substr(std::min(place.find(';'), place.size()));
 }
 
-// The field that is wrong; else the first word.
+// The wrong field, or the first word.
 std::string field_of(const std::string& fault) {
     for (const char* field : {"magic", "version", "capacity", "data_offset", "cpu_id"}) {
         if (fault.find(field) != std::string::npos) return field;
@@ -59,7 +59,7 @@ std::string field_of(const std::string& fault) {
     return fault.substr(0, fault.find(' '));
 }
 
-// The kind of a standstill, without the time that it took.
+// The kind of a standstill, without its time.
 std::string standstill_of(std::string_view message) {
     return std::string(kStandstillPrefix) + without_figures(between(message, "Evidence: ", ";"));
 }
@@ -68,7 +68,7 @@ bool is_standstill(std::string_view message) {
     return message.find("no progress") != std::string_view::npos;
 }
 
-// What is wrong whatever the clause.
+// The cause, whatever the clause.
 std::string cause_of(const Finding& finding) {
     const std::string& message = finding.message;
     switch (finding.code) {
@@ -94,7 +94,7 @@ std::string cause_of(const Finding& finding) {
             return std::string(kSleepOnOldEvent);
         case FindingCode::contract:
             return is_standstill(message) ? standstill_of(message) : "";
-        // A single action of the consumer is the fault, and looks the same in every case.
+        // A single action of the consumer is the fault, and it looks the same in every case.
         case FindingCode::malformed_record:
         case FindingCode::unknown_cpu:
         case FindingCode::wrong_cpu:
@@ -108,7 +108,7 @@ std::string cause_of(const Finding& finding) {
     }
 }
 
-// The clauses that a wait breaks by itself: there the fault has named it.
+// The clauses that a wait breaks by itself: such a fault has named its clause.
 bool is_of_a_wait(std::string_view clause) {
     return clause.starts_with("5.1.8.2") || clause == "E1" || clause == "E2" || clause == "E3" ||
            clause == "E17" || clause == "E19" || clause == "E24";
@@ -118,7 +118,7 @@ bool is_of_a_wait(std::string_view clause) {
 
 Symptom symptom_of(const Finding& finding, std::string_view case_clause) {
     Symptom symptom{cause_of(finding), false};
-    // No buffer that is refused, or kept, names its clause.
+    // A wrongly refused or accepted buffer never names its clause.
     if (finding.code == FindingCode::refused_without_reason ||
         finding.code == FindingCode::not_refused ||
         finding.code == FindingCode::delivered_from_refused) {
@@ -126,7 +126,7 @@ Symptom symptom_of(const Finding& finding, std::string_view case_clause) {
         return symptom;
     }
     if (finding.clause != case_clause) {
-        // A standstill that has a clause of its own needs no other name.
+        // A standstill with a clause of its own needs no other name.
         const bool is_gap = finding.code == FindingCode::missing_event;
         if (is_gap && symptom.cause != kEventPassedOver) symptom.cause.clear();
         return symptom;

@@ -16,21 +16,21 @@ namespace kmes::conformance {
 
 namespace {
 
-// The least tells most. A fault that looks the same in every case needs no case that was made for
-// it.
+// The lowest rank is the best evidence. A fault that looks the same in every case needs no case
+// made for it.
 std::tuple<bool, int, std::uint64_t> rank_of(const Failed& failed) {
     const int far = is_same_everywhere(failed.cause) ? 0 : distance(failed);
     return {failed.is_explored, far, failed.place};
 }
 
-// A symptom in the cases of this many clauses belongs to none of them, if it is in most cases, or
-// if the consumer breaks all of these clauses in all their cases.
+// A symptom in cases of at least this many clauses belongs to none of them, under one condition: it
+// is in most cases, or the consumer breaks all these clauses in all their cases.
 constexpr std::size_t kManyClauses = 8;
 
-// Of the cases of one clause, without those that search interleavings.
+// The counts of one clause, without cases that search interleavings.
 struct ClauseCases {
     std::size_t ran = 0;
-    std::size_t assumed = 0;  // failed, and the clause is no more than that of the case
+    std::size_t assumed = 0;  // failed, with an assumed clause (that of the case)
 };
 using RunCases = std::map<std::string, ClauseCases>;
 
@@ -46,7 +46,7 @@ RunCases count_cases(const std::vector<Failed>& failures, const PassedCases& pas
     return cases;
 }
 
-// Which clause a group has whose failures have no more than the clauses of their cases.
+// Chooses the clause of a group in which all clauses are assumed.
 class AssumedClause {
   public:
     AssumedClause(const std::vector<std::size_t>& members, const std::vector<Failed>& failures,
@@ -68,8 +68,8 @@ class AssumedClause {
 
     bool is_of_none() const { return is_of_none_; }
 
-    // The least says most: the clause of nearly all cases of the group; then the clause that is
-    // broken in the largest part of its cases. A single one of several cases may fail by accident.
+    // The lowest rank is best: the clause of nearly all cases of the group, and then the clause
+    // that is broken in the largest part of its cases. One of several cases may fail by accident.
     std::tuple<bool, bool, bool, double, std::int64_t> rank_of(const Failed& failed) const {
         if (is_of_none_ || failed.is_explored) return {failed.is_explored, true, true, 0, 0};
         const ClauseCases& cases = cases_.at(failed.case_clause);
@@ -92,8 +92,8 @@ std::string clause_of(const Failed& best, const AssumedClause& clauses) {
     return std::string(clause_of_cause(best.cause));
 }
 
-// How much a failure says for its group: it names the clause itself, and a case that was made for
-// the clause did; or the clause is no more than that of the case, or is the whole contract.
+// The weight of a failure in its group. It is high if the finding names the clause, and higher in a
+// case made for it. It is low if the clause is assumed, or is the whole contract.
 std::uint64_t weight_of(const Failed& failed) {
     constexpr std::uint64_t kMadeForIt = 4;
     constexpr std::uint64_t kNamed = 2;
@@ -132,8 +132,8 @@ std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
     }
     std::vector<Weighed> groups;
     for (auto& [reason, weighed] : by_reason) {
-        // Of those that tell as much, the one that was seen first. (std::stable_sort of libstdc++
-        // 12 uses what clang calls deprecated.)
+        // Of equal weights, the first one seen. (std::stable_sort of libstdc++ 12 uses what clang
+        // calls deprecated.)
         const AssumedClause clauses(weighed.group.members, failures, passed, cases);
         const auto rank = [&](std::size_t index) {
             const Failed& failed = failures[index];
@@ -149,7 +149,7 @@ std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
     std::sort(groups.begin(), groups.end(), [&](const Weighed& one, const Weighed& other) {
         const std::size_t first = one.group.members.front();
         const std::size_t second = other.group.members.front();
-        // Of groups that explain as much, the one whose cases were made for it; then the one with
+        // Of groups with equal weight, the one whose cases were made for it, and then the one with
         // the simplest scenario.
         return std::tuple(other.weight, other.made_for_it, failures[first].place, first) <
                std::tuple(one.weight, one.made_for_it, failures[second].place, second);

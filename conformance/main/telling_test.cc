@@ -47,7 +47,7 @@ TEST(TellingTest, ANumberIsNoPartOfALongerOne) {
     EXPECT_FALSE(is_better_evidence(other, far));
 }
 
-// A crash has one reason, whatever the cases test: the clearest of them says the clause.
+// A crash has one reason, whatever the cases test: the clearest of them gives the clause.
 TEST(TellingTest, OneCauseIsOneGroupWhateverItsCasesTest) {
     const std::vector<Failed> failures = {{"E1", "E1", 500, "signal 6", true},
                                           {"5.1.1", "5.1.1", 20, "signal 6", true},
@@ -60,7 +60,7 @@ TEST(TellingTest, OneCauseIsOneGroupWhateverItsCasesTest) {
     EXPECT_EQ(groups[1].clause, "E3");
 }
 
-// Whatever the cases test: a wrong mapping is seen best in the simplest of them.
+// Whatever the cases test, a wrong mapping is clearest in the simplest of them.
 TEST(TellingTest, AFaultThatLooksTheSameEverywhereIsShownByTheSimplestCase) {
     EXPECT_THAT(rank({{"contract-2", "contract-2", 200, "wrong-mapping"},
                       {"5.1.5", "contract-2", 0, "wrong-mapping"}}),
@@ -83,7 +83,7 @@ TEST(TellingTest, AClauseThatTheFaultNamesComesBeforeAsManyThatTheCaseNames) {
                 ElementsAre(2, 0, 1));
 }
 
-// It sleeps on a retired buffer (E3), but only where generation jumps: the cases of E3 pass.
+// The consumer sleeps on a retired buffer (E3), but only if generation jumps: the cases of E3 pass.
 TEST(TellingTest, AClauseThatItsOwnCasesFoundKeptIsThatOfTheScenario) {
     const std::vector<Failed> failures = {
         {"E15", "E3", 70}, {"E15", "E3", 60}, {"E15", "E15", 80}, {"E15", "E3", 90}};
@@ -121,7 +121,7 @@ TEST(TellingTest, AnAssumedClauseIsOneThatIsBrokenInAllItsCases) {
     EXPECT_THAT(groups[0].members, ElementsAre(3, 2, 1, 0));
 }
 
-// The same finding names E10 in a case of E21, and in its own cases has no other clause to name.
+// The same finding names E10 in a case of E21, and names no other clause in its own cases.
 TEST(TellingTest, AFaultThatNamesItsClauseElsewhereNamesItInItsOwnCases) {
     const std::string cause = "an event that is passed over";
     const std::vector<FailureGroup> groups =
@@ -130,7 +130,7 @@ TEST(TellingTest, AFaultThatNamesItsClauseElsewhereNamesItInItsOwnCases) {
     EXPECT_THAT(groups[0].members, ElementsAre(1, 0));
 }
 
-// The finding names 5.1.4 where the event crosses the end, but the cases of 5.1.4 pass.
+// The finding names 5.1.4 if the event crosses the end, but the cases of 5.1.4 pass.
 TEST(TellingTest, ANamedClauseThatItsCasesKeepGivesWayToTheCause) {
     const std::string cause = "a record with another payload length";
     const std::vector<Failed> failures = {{"E2", "5.1.4", 5, cause},
@@ -193,7 +193,7 @@ TEST(TellingTest, OfTwoThatExplainAsMuchTheOneOfItsOwnCasesComesFirst) {
 }
 
 TEST(TellingTest, TheBestOfEachClauseComesFirst) {
-    // E3 was found by two cases that were made for it, E10 by one, 5.1.1 by none.
+    // E3 was found by two cases made for it, E10 by one, and 5.1.1 by none.
     EXPECT_THAT(rank({{"5.1.2", "5.1.1", 1},
                       {"E10", "E10", 1},
                       {"E3", "E3", 20},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What every list of cases must keep. Knows no case.
+// The rules for every list of cases. Knows no case.
 #include <algorithm>
 #include <set>
 

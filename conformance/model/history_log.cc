@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The log of a History, in few bytes.
+// The log of a History, stored compactly.
 #include "conformance/model/history_log.h"
 
 #include <stdexcept>
@@ -77,7 +77,7 @@ LoggedBytes HistoryLog::keep(std::string_view text, const LoggedBytes& last) {
     const std::string_view kept = bytes;
     if (last.where <= kept.size() && kept.substr(last.where, last.length) == text) return last;
     const std::uint64_t where = bytes.size();
-    // What no longer fits shows at the next add().
+    // If it does not fit, the next add() notices.
     if (where <= kMaximumBytes) bytes.append(text);
     return {where, static_cast<std::uint32_t>(text.size()), false};
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// See idle_samples.h. The measures are ratios to something that is measured in the same run on the
-// same machine, and several samples count. Load makes all of it slower alike. A correct consumer
-// that spins a little, waits with limits, or is interpreted stays far from the bounds.
+// See idle_samples.h. All measures are ratios to something measured in the same run on the same
+// machine, so load affects both sides, and several samples count. A correct consumer that spins a
+// little, waits with timeouts, or is interpreted stays far from the bounds.
 #include "conformance/monitors/idle_samples.h"
 
 #include <fmt/format.h>
@@ -32,8 +32,8 @@ double seconds_of(Clock::duration time) {
     return std::chrono::duration<double>(time).count();
 }
 
-// A thread of the runner that does nothing but use the processor, for as long as it lives: what
-// that gives on this machine, under this load.
+// A thread of the runner that only uses the processor while it exists: its processor time is the
+// maximum on this machine under this load.
 class Burner {
   public:
     Burner()
@@ -63,24 +63,24 @@ class Burner {
     std::thread thread_;
 };
 
-// The times of one thread, in seconds: processor time, and time in which the thread was ready and
-// had no processor. `rests` counts its voluntary context switches.
+// The times of one thread in seconds: processor time, and time in which it was ready without a
+// processor. `rests` counts its voluntary context switches.
 struct ThreadTime {
     double used = 0;
     double ready = 0;
     std::uint64_t rests = 0;
 };
 
-// What happened in one or more stretches of time, in seconds.
+// The sums over one or more periods, in seconds.
 struct Idle {
     double used = 0;   // processor time of all threads of the testee
     double burnt = 0;  // of the burner
-    double slept = 0;  // on ring words, as far as it asked for it
+    double slept = 0;  // on ring words, up to the requested time
     double waits_ended = 0;
     double slept_in_ended = 0;
     double all = 0;
-    // A thread ran, or was ready to, when the stretch ended: what it waits for a processor is
-    // counted by the kernel when it gets one, and may not be in it yet.
+    // A thread was running or ready at the end of the period. The kernel adds its wait for a
+    // processor only when it gets one, so the figures may lack it.
     bool ends_ready = false;
     std::map<pid_t, ThreadTime> by_thread;
 
@@ -98,16 +98,16 @@ struct Idle {
         }
         return *this;
     }
-    // In which its threads had no processor, and wanted one.
+    // The time in which threads wanted a processor and had none.
     double ready() const {
         double sum = 0;
         for (const auto& [tid, time] : by_thread) sum += time.ready;
         return sum;
     }
-    // How many processors its threads would use if each had one whenever it wants: of each the
-    // share of the time in which it was not waiting for one. A thread that spins wants a whole one
-    // on any machine; several that work a little, one after the other, do not want more of a busy
-    // one, however long each has to wait for it.
+    // How many processors the threads would use if each had one whenever it wants. A thread counts
+    // with its share of the time in which it was not waiting for a processor. A thread that spins
+    // wants a whole processor on any machine. Several threads that work a little in turn do not
+    // want more on a busy machine, however long each waits.
     double processors_wanted() const {
         double sum = 0;
         for (const auto& [tid, time] : by_thread) {
@@ -116,25 +116,25 @@ struct Idle {
         }
         return sum;
     }
-    // A thread used a share of at least `least` of a processor, and never slept. That shows a
-    // spinner on a machine that is so busy that no two threads get the same share: load takes the
+    // Whether a thread used at least the share `least` of a processor, and never slept. That proves
+    // a spinner on a machine so busy that no two threads get the same share: load takes the
     // processor from a thread, but does not keep it from sleeping.
     bool has_restless_thread(double least) const {
         return std::any_of(by_thread.begin(), by_thread.end(), [&](const auto& each) {
             return each.second.rests == 0 && each.second.used > least * all;
         });
     }
-    // The share of the consumer's own time. Waits for a processor or for the tracer do not count,
-    // so the share is the same on any machine.
+    // The awake share of the consumer's own time. Waits for a processor or for the tracer do not
+    // count, so the share is the same on any machine.
     double share_awake() const { return used / (used + slept); }
     double share_of_burner() const { return used / burnt; }
-    // A consumer without any processor time, which did not sleep either, has shown nothing.
+    // A consumer that neither used a processor nor slept has shown nothing.
     bool says_something() const {
         constexpr double kLeast = 0.1;
         return used + slept > kLeast * all;
     }
-    // Waits that are refused, or over before they begin, one after the other: most of such a spin
-    // is the tracer's time.
+    // Waits that are refused, or end before they begin, one after the other. Most of such a spin is
+    // the tracer's time.
     bool waits_without_sleep() const {
         constexpr double kLeastWaits = 20;
         constexpr double kNoSleep = 20e-6;
@@ -142,8 +142,8 @@ struct Idle {
     }
 };
 
-// What the threads of the testee have had of a processor, and waited for one: nothing of that where
-// the kernel does not count it.
+// Adds the processor time of the testee's threads, and their waits for a processor. Adds nothing if
+// the kernel does not count these.
 void count_threads(Stage& stage, Idle& idle) {
     for (const pid_t tid : stage.testee().tracer().testee_threads()) {
         const ProcessorTime time = processor_time_of(tid);
@@ -177,7 +177,7 @@ Idle watch_idle(Stage& stage) {
     Idle idle;
     idle.used = after.used - before.used;
     idle.burnt = after.burnt - before.burnt;
-    // A wait that had begun before and was refused then was no sleep after all.
+    // A wait that had begun before, and was refused then, was no sleep after all.
     idle.slept = std::max(after.slept - before.slept, 0.0);
     idle.waits_ended = after.waits_ended - before.waits_ended;
     idle.slept_in_ended = after.slept_in_ended - before.slept_in_ended;
@@ -209,16 +209,16 @@ constexpr double kMost = 0.6;
 constexpr double kQuiet = 0.25;
 constexpr int kQuietSamples = 2;
 // Shares of a processor. On a busy machine the burner gets little, and a correct consumer that
-// checks each millisecond gets all that it wants.
+// checks every millisecond gets all that it wants.
 constexpr double kLeast = 0.15;
 constexpr double kWantsAll = 0.75;
-// A share of the burner: a consumer also sleeps in other calls than waits on ring words.
+// A share of the burner's time: a consumer also sleeps in other calls than waits on ring words.
 constexpr double kLeastOfBurner = 0.1;
-// A share of a processor in all samples. The compiler or collector of an interpreter uses less
-// without a pause on a machine that gives it this little.
+// A share of a processor in all samples. A compiler or collector of an interpreter that runs
+// without a pause uses less than that on such a busy machine.
 constexpr double kLeastRestless = 0.05;
 
-// The samples of one consumer, and what they show together.
+// The samples of one consumer, and their common result.
 struct IdleSamples {
     Idle all;
     int quiet = 0;
@@ -231,15 +231,15 @@ struct IdleSamples {
             return;
         }
         ++count;
-        // A thread that could have used a processor, and had none, has not shown that it sleeps.
+        // A thread that could have used a processor, but had none, has not shown that it sleeps.
         const double wanted = one.used + one.ready();
         const bool is_quiet = !one.ends_ready && wanted <= kQuiet * one.burnt &&
                               one.used <= kQuiet * (one.used + one.slept);
         if (is_quiet) ++quiet;
         all += one;
     }
-    // A spinner uses a processor whenever it gets one. A consumer that works now and then during
-    // its sleep (a collector, a timer) does not want all of it, however little the burner gets.
+    // A spinner uses a processor whenever it gets one. A consumer that sometimes works during its
+    // sleep (a collector, a timer) does not want all of it, however little the burner gets.
     bool burns() const {
         return all.used > kMost * all.burnt && all.used > kLeast * all.all &&
                all.processors_wanted() > kWantsAll;
@@ -252,7 +252,7 @@ struct IdleSamples {
     bool is_over() const {
         return is_quiet() || (count >= kSamples && (burns() || hardly_sleeps()));
     }
-    // What was observed, or "" for an idle consumer.
+    // Returns what was observed, or "" for an idle consumer.
     std::string fault() const {
         if (all.waits_without_sleep() || (!is_quiet() && (burns() || hardly_sleeps())))
             return fmt::format(
@@ -270,10 +270,10 @@ struct IdleSamples {
     }
 };
 
-// A thread that runs, and has not rested since the first look: 20 looks, a millisecond apart.
+// Whether a thread runs and has not rested since the first check: 20 checks, a millisecond apart.
 bool has_busy_thread(Stage& stage) {
     constexpr int kLooks = 20;
-    std::map<pid_t, std::uint64_t> busy;  // threads, and how often each had rested
+    std::map<pid_t, std::uint64_t> busy;  // threads, and the number of rests of each
     for (const pid_t tid : stage.testee().tracer().testee_threads()) {
         const auto status = tracing::read_status(tid);
         if (status && status->state == 'R') busy[tid] = status->rests;

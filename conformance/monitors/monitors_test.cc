@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A mistake that has nothing to do with the case is blamed by the clause of its monitor. A correct
-// consumer passes the same case.
+// A mistake unrelated to the case is blamed by the clause of its monitor. A correct consumer passes
+// the same case.
 #include "conformance/monitors/monitors.h"
 
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ std::uint64_t count_lines(const std::string& path) {
         std::count(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>(), '\n'));
 }
 
-// The folder of a live thread: the first one may have ended before the others.
+// The folder of a live thread: the first thread may have ended before the others.
 std::string folder_of(const Tracer& tracer) {
     for (const pid_t tid : tracer.testee_threads()) {
         const std::string folder = fmt::format("/proc/{}", tid);
@@ -32,7 +32,7 @@ std::string folder_of(const Tracer& tracer) {
     return fmt::format("/proc/{}", tracer.testee_pid());
 }
 
-// What an fd is open on, without numbers: `anon_inode:[timerfd]`, `pipe:[#]`.
+// The target of an fd without numbers: `anon_inode:[timerfd]`, `pipe:[#]`.
 std::string kind_of_file(const std::filesystem::path& link) {
     std::error_code error;
     std::string kind;
@@ -43,7 +43,7 @@ std::string kind_of_file(const std::filesystem::path& link) {
     return kind;
 }
 
-// The kind of file of which the most were added.
+// The kind of file that grew most.
 std::string most_added(const Holdings& first, const Holdings& last) {
     std::string most;
     std::uint64_t most_of_it = 0;

@@ -20,8 +20,8 @@ class StoreMonitor : public Monitor {
   public:
     explicit StoreMonitor(Stage& stage) : stage_(stage) {}
 
-    // A plain store of 16 or 64 bits at need_wake: zeros over reserved bytes that are zero change
-    // nothing in this version. (What a masked one stores is less than its operand.)
+    // Accepts a plain store of 16 or 64 bits at need_wake: zeros over zero reserved bytes change
+    // nothing in this version. (A masked store writes less than its operand.)
     void accesses(const GuardHit& hit) override {
         for (const BufferAccess& access : hit.accesses) {
             const bool is_odd = access.size_bytes == 2 || access.size_bytes == 8;
@@ -51,7 +51,7 @@ class StoreMonitor : public Monitor {
         stage_.findings().blame(std::move(finding));
     }
 
-    // What the bytes of the metadata pages show: no access to them is stopped as a rule.
+    // Checks the bytes of the metadata pages, because accesses to them are usually not stopped.
     std::optional<Finding> fault() const override {
         const Rings& rings = stage_.rings();
         for (BufferIndex index = 0; index < rings.backend().buffers(); ++index) {

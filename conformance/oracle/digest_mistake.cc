@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which mistake makes this digest out of that event.
+// Finds the mistake behind a wrong digest.
 #include "conformance/oracle/digest_mistake.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kDigits = 16;
 constexpr std::uint64_t kPrime32 = 0x01000193;
 constexpr std::uint64_t kBasis32 = 0x811c9dc5;
-// Misprints of the two constants that are copied about.
+// Wrong values of the two constants that circulate.
 constexpr std::uint64_t kPrimeWithFewZeros = 0x1000001b3;
 constexpr std::uint64_t kBasisWithoutLastDigit = 1469598103934665603;
 
@@ -29,7 +29,7 @@ std::uint64_t hash_1(std::string_view bytes) {
     return hash;
 }
 
-// As where `char` has a sign: a byte from 0x80 on flips the upper bits too.
+// As with a signed `char`: a byte from 0x80 on also flips the upper bits.
 std::uint64_t hash_signed(std::string_view bytes) {
     std::uint64_t hash = kFnvOffsetBasis;
     for (const char byte : bytes) {
@@ -101,7 +101,7 @@ std::string lower_case(std::string_view text) {
     return lower;
 }
 
-// The digits of the field, and how their form differs from the right one.
+// The digits of the field, and how their form differs from the correct one.
 struct Form {
     std::string digits;
     std::string what;
@@ -157,7 +157,7 @@ std::string explain_digest(std::string_view field, const EventSpec& event, std::
     }
     for (const Suspect& suspect : suspects(event, sequence, cpu)) {
         if (value == suspect.value) {
-            // Its leading zeros belong to the form of a shorter hash.
+            // Leading zeros belong to the form of a shorter hash.
             return suspect.what + (form.what.empty() ? "" : ", " + form.what);
         }
         if (value == __builtin_bswap64(suspect.value)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Messages of what the driver finds. The driver describes the process: this file knows none.
+// The messages of the driver's findings. The driver describes the process; this file knows none.
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/model/finding.h"
 

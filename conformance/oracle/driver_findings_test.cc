@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests of the messages of what the driver finds.
+// Tests of the messages of the driver's findings.
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/model/finding.h"
 
@@ -75,7 +75,7 @@ TEST(LostWakeUp, PicksTheClauseByTheWait) {
                           "\"kmes.conformance.enD\")"));
 }
 
-// What it had a whole round for, it did not sleep through.
+// If the thread had a whole iteration for the event, the cause is not its sleep.
 TEST(LostWakeUp, IsNoneWhereTheEventWasThereAllTheTime) {
     WaitDescription wait = futex_wait_on(2);
     wait.was_there = true;
@@ -107,7 +107,8 @@ TEST(LostWakeUp, IsNoneWhereWritePosWasSeenBehindTheEvent) {
     EXPECT_EQ(lost_wake_up(2, 1, wait).clause, "event-model");
 }
 
-// However long the event was there: it did not look, and took the counter that came with it.
+// However long the event was there: the thread did not load write_pos, and took the counter that
+// came with the event.
 TEST(LostWakeUp, IsOfTheCounterWhereThatWasReadAndWritePosWasNot) {
     WaitDescription wait = futex_wait_on(2);
     wait.was_there = true;
@@ -125,7 +126,7 @@ TEST(LostWakeUp, NamesTheValueThatWasReadWhereAnotherOneIsWaitedWith) {
     wait.read_instead = 41;
     EXPECT_EQ(lost_wake_up(2, 1, wait).clause, "5.1.8.2-5");
     EXPECT_THAT(lost_wake_up(2, 1, wait).message, HasSubstr("the last value read there is 41"));
-    // The clause is that of the words.
+    // The words determine the clause.
     wait.was_seen = false;
     wait.counted_before = true;
     EXPECT_EQ(lost_wake_up(2, 1, wait).clause, "5.1.8.2-5");

@@ -37,7 +37,7 @@ std::string encode_event(const EventSpec& spec, std::uint64_t sequence, std::uin
     append_little_endian(bytes, sequence, 8);
     append_little_endian(bytes, cpu, 2);
     append_little_endian(bytes, spec.origin, 1);
-    bytes.append(kTypeLengthAt - bytes.size(), '\0');  // GUIDs, where the form has some: none
+    bytes.append(kTypeLengthAt - bytes.size(), '\0');  // GUIDs, in forms that have some: none
     append_little_endian(bytes, spec.type.size(), 2);
     bytes.append(spec.type).append(spec.extra_header).append(spec.payload);
     return bytes;

@@ -31,7 +31,7 @@ void require_event(const EventSpec& spec) {
             "an event has less than 4 GiB");
 }
 
-// How many of the survivors, counted from the newest, fit into `capacity` (E10).
+// The number of survivors, counted from the newest, that fit into `capacity` (E10).
 std::size_t count_fitting(const Buffer& buffer, std::uint64_t capacity) {
     std::size_t count = 0;
     std::uint64_t bytes = 0;
@@ -43,7 +43,7 @@ std::size_t count_fitting(const Buffer& buffer, std::uint64_t capacity) {
     return count;
 }
 
-// More than any run is overtaken by; the positions of several of them have room in 64 bits.
+// More than any run overtakes; the positions after several of them still fit in 64 bits.
 constexpr std::uint64_t kMaximumBytesOutrun = std::uint64_t{1} << 62;
 
 }  // namespace
@@ -111,7 +111,7 @@ void History::set_report_bytes(std::uint64_t report_bytes) {
 
 Emitted History::emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
     Emitted emitted = append(cpu, spec, style);
-    // Of its own, and in an interrupt inside a batch too (E16), it is published at once.
+    // A single event is published at once, also in an interrupt inside a batch (E16).
     if (emitted.outcome == EmitOutcome::written) {
         publish_in_flight(lane(cpu), mutable_buffer(present_buffer(cpu)));
         emitted.published = true;
@@ -494,7 +494,7 @@ std::uint64_t History::make_room(Lane& lane, Buffer& buffer, std::uint64_t bytes
     return overwritten;
 }
 
-// 5.1.7 steps 8 and 9: everything that was written is visible.
+// 5.1.7 steps 8 and 9: everything written becomes visible.
 void History::publish(Lane& lane, Buffer& buffer) {
     if (buffer.published_count == buffer.placements.size()) return;
     for (std::size_t i = buffer.published_count; i < buffer.placements.size(); ++i) {
@@ -508,7 +508,7 @@ void History::publish(Lane& lane, Buffer& buffer) {
     ++buffer.futex_counter_highest;
 }
 
-// The same where the CPU's reservation or batch ends.
+// As publish(), at the end of the CPU's reservation or batch.
 void History::publish_in_flight(Lane& lane, Buffer& buffer) {
     if (lane.in_flight != Written::whole) {
         for (std::size_t i = lane.in_flight_at; i < lane.events.size(); ++i) {
@@ -533,14 +533,14 @@ BufferIndex History::replace(std::uint32_t cpu, const SwapSpec& spec,
     old.retired = true;
     old.retired_after = log_.report_bytes;
     old.retired_operation = operations_;
-    // 5.1.8.4 step 4, and E3: counter plus one and wake, whatever need_wake says.
+    // 5.1.8.4 step 4, and E3: increment the counter and wake, whatever need_wake is.
     old.generations.push_back({old.generation() + 1, operations_, log_.report_bytes});
     ++old.futex_counter_lowest;
     ++old.futex_counter_highest;
     return buffers_.size() - 1;
 }
 
-// E10: the longest suffix of whole events that fits; E11: positions by the rule.
+// E10: the longest suffix of whole events that fits. E11: positions by the rule.
 void History::copy_survivors(const Buffer& from, Buffer& to, const SwapSpec& spec) {
     const std::size_t count = count_fitting(from, to.capacity);
     const std::size_t first = from.placements.size() - count;
@@ -560,7 +560,7 @@ void History::copy_survivors(const Buffer& from, Buffer& to, const SwapSpec& spe
     to.write_frontier = position;
 }
 
-// Keeps the memory bounded: payloads of the oldest events that no present buffer holds any more.
+// Bounds the memory: frees payloads of the oldest events that no current buffer contains.
 void History::release_payloads(Lane& lane) {
     if (kept_payload_bytes_ <= log_.kept_payload_bytes) return;
     const Buffer& present = buffers_[lane.buffers.back()];

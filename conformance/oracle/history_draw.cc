@@ -47,7 +47,7 @@ class Driver {
         } else if (what == 5) {
             history_.drop(cpu);
         } else if (what == 6 && !pending && tape_.one_in(2)) {
-            // Room, and then the event that it was made for.
+            // Make room, and then emit the event for it.
             const EventSpec spec = event();
             const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
             if (encoded_bytes(spec) > buffer.capacity / 2) return;
@@ -72,7 +72,7 @@ class Driver {
 
     Written written() { return static_cast<Written>(tape_.choose(std::size(kWrittenNames))); }
 
-    // Now and then by more events than are ever listed.
+    // Occasionally with more events than are ever listed.
     void outrun(std::uint32_t cpu) {
         constexpr std::uint64_t kMany = std::uint64_t{1} << 31;
         const std::uint64_t laps = 1 + tape_.choose(3);
@@ -109,7 +109,7 @@ class Driver {
         std::uint64_t seed = tape_.choose(1u << 20);
         spec.payload_seed = seed;
         spec.payload = generate_payload(seed, bytes);
-        // A case that changes what was made for it: the seed is wrong then.
+        // The seed is wrong if a case changes a generated payload.
         if (bytes > 0 && tape_.one_in(4)) spec.payload[tape_.choose(bytes)] ^= 1;
         return spec;
     }

@@ -9,11 +9,11 @@
 namespace kmes::conformance {
 namespace {
 
-// How many events the swaps of one log may copy together: more than any run does.
+// How many events all swaps of one log may copy: more than in any run.
 constexpr std::uint64_t kMaximumCopied = 4'000'000;
-// What the events of one log may have together: more than ten laps of the largest buffer.
+// The size of all events of one log: more than ten laps of the largest buffer.
 constexpr std::uint64_t kMaximumEventBytes = std::uint64_t{4} << 30;
-// The laps of one log that nobody saw, together.
+// The number of unseen laps in one log.
 constexpr std::uint64_t kMaximumLaps = 400'000;
 constexpr int kMaximumOutrunsByNumber = 10'000;
 
@@ -23,7 +23,7 @@ void require_bounded_events(const HistoryLog& log) {
     int by_number = 0;
     for (const LoggedOperation& operation : log.operations) {
         bytes += operation.payload.length;
-        if (operation.events != 0) {  // those are not listed
+        if (operation.events != 0) {  // these are not listed
             ++by_number;
             continue;
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A history made from its log is the same history, and gives the same findings. The number of runs
-// of each property is 2,000, or what RC_PARAMS="max_success=..." says.
+// A history made from its log is equal, and gives the same findings. Each property runs 2,000
+// times, or as often as RC_PARAMS="max_success=..." says.
 #include "conformance/model/history_log.h"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ TEST(HistoryLog, MakesTheSameHistoryAgain) {
             seen.insert(operation.kind);
         const History again = history_from(history.log());
         RC_ASSERT(dump(again) == dump(history));
-        // And the log of it is the same log.
+        // Its own log is also equal.
         RC_ASSERT(dump(history_from(again.log())) == dump(history));
     }));
     EXPECT_EQ(seen.size(), static_cast<std::size_t>(OperationKind::outrun) + 1)
@@ -148,8 +148,8 @@ TEST(HistoryLog, BoundsTheWorkThatALogAsksFor) {
     EXPECT_THROW(history_from(log), std::invalid_argument);
 }
 
-// A small log may ask for gigabytes: payloads stay in memory as long as they are in a buffer, and
-// that is as large as the log says.
+// A small log may require gigabytes: payloads stay in memory while a buffer contains them, and the
+// log sets the size of the buffer.
 TEST(HistoryFrom, RefusesALogWhosePayloadsNeedMoreMemoryThanAnyRun) {
     constexpr std::uint32_t kPayloadBytes = 1000;
     HistoryLog log;

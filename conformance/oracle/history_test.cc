@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests of the oracle's model of the producer. Expected bytes and figures are written by hand from
-// the specification.
+// Tests of the oracle's model of the producer. The expected bytes and figures are derived by hand
+// from the specification.
 #include "conformance/oracle/history.h"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(Digest, IsFnv1a) {
     EXPECT_EQ(fnv1a("foobar"), 0x85944171f73967e8u);
 }
 
-// splitmix64 of seed 0 gives e220a8397b1dcdaf and 6e789e6aa1b965f4: failure files rest on it.
+// splitmix64 of seed 0 gives e220a8397b1dcdaf and 6e789e6aa1b965f4. Failure files depend on that.
 TEST(Payload, IsWhatItsSeedGives) {
     const std::string both = "\xaf\xcd\x1d\x7b\x39\xa8\x20\xe2\xf4\x65\xb9\xa1\x6a\x9e\x78\x6e";
     for (std::size_t bytes = 0; bytes <= both.size(); ++bytes) {
@@ -156,7 +156,7 @@ TEST(History, PublishesABatchAtItsEnd) {
     history.emit(0, event_of(30));
     history.batch_begin(0);
     EXPECT_FALSE(history.batch_add(0, event_of(30)).published);
-    history.batch_add(0, event_of(129));  // dropped: the rest goes on
+    history.batch_add(0, event_of(129));  // dropped: the others stay
     history.batch_add(0, event_of(30));
     EXPECT_EQ(history.expected_metadata(0).write_pos, 30u);
     EXPECT_FALSE(history.find(0, 2)->published);
@@ -168,7 +168,7 @@ TEST(History, PublishesABatchAtItsEnd) {
     EXPECT_EQ(history.find(0, 4)->sequence, 4u);
 }
 
-// E8: before the tail would reach the published write_pos, what has been written is published.
+// E8: before the tail would reach the published write_pos, the written events are published.
 TEST(History, PublishesWithinABatchBeforeTheTailReachesIt) {
     History history(settings_of(256));
     history.emit(0, event_of(100));
@@ -215,7 +215,7 @@ TEST(History, GrowsWithTheSamePositions) {
     EXPECT_EQ(history.expected_metadata(grown).tail_pos, 1100u);
     EXPECT_EQ(history.expected_metadata(grown).write_pos, 1300u);
     EXPECT_EQ(history.expected_metadata(grown).generation, 2u);
-    // E19: the retired buffer shows the number of its successor. E3: its counter moved.
+    // E19: the retired buffer shows the generation of its successor. E3: its counter advanced.
     EXPECT_EQ(history.expected_metadata(0).generation, 2u);
     EXPECT_EQ(history.expected_metadata(0).futex_counter_lowest, 1u);
     EXPECT_EQ(history.emit(0, event_of(250)).position, 1300u);
@@ -322,7 +322,7 @@ TEST(History, OverwritesAllOfABufferUnseen) {
     EXPECT_EQ(next.sequence, 8u);
     EXPECT_EQ(next.position, buffer.tail_pos);
     EXPECT_EQ(next.overwritten, 0u);
-    // Only what came behind it is owed.
+    // Only later events are owed.
     history.checkpoint_idle(0, 0, 0);
     EXPECT_EQ(history.find(0, 7)->owed_by, kNever);
     EXPECT_EQ(history.find(0, 8)->owed_by, 0u);
@@ -350,7 +350,7 @@ TEST(History, KeepsTheNumberAloneOfVeryManyEvents) {
     EXPECT_EQ(history.buffer(0).tail_pos, 40 + 30 + 2 * kMany * 256 + 61);
     history.checkpoint_idle(0, 0, 0);
     EXPECT_EQ(history.find(0, 2 * kMany + 5)->owed_by, 0u);
-    // As many as there is room for.
+    // The maximum number that has room.
     EXPECT_THROW(history.outrun(0, 3, 3 * (256 / 30) + 1), std::invalid_argument);
     EXPECT_THROW(history.outrun(0, ~std::uint64_t{0}, 1), std::invalid_argument);
 }

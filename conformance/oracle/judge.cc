@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The judge's frame: sorts the records by CPU, lets each part judge, and orders what was found.
-// Knows no process.
+// The frame of the judge: sorts the records by CPU, calls each part, and orders the findings. Knows
+// no process.
 #include "conformance/oracle/judge.h"
 
 #include <algorithm>
@@ -38,7 +38,7 @@ void FindingList::show(FindingCode code, std::uint32_t cpu, Told told, std::uint
     kind(code).shown.push_back(std::move(finding));
 }
 
-// The codes stand in the order of weight.
+// The codes are in the order of weight.
 std::vector<Finding> FindingList::take() {
     std::vector<Finding> all;
     for (Kind& kind : kinds_) {
@@ -163,7 +163,7 @@ std::vector<Finding> judge(const History& history, const RecordParser& report,
     for (const MalformedLine& malformed : report.malformed()) {
         Finding finding;
         finding.code = FindingCode::malformed_record;
-        // The clause of the adapter, whatever the case tests.
+        // The clause of the adapter's mistakes, whatever the case tests.
         finding.clause =
             options.clause.starts_with("contract-") ? options.clause : "contract-records";
         finding.message = malformed.message;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Judges L, G and R records. Knows nothing of contents.
+// Judges L, G and R records. Knows nothing of payloads.
 #include <algorithm>
 #include <map>
 
@@ -9,7 +9,7 @@
 namespace kmes::conformance::internal {
 namespace {
 
-// What L records said since the last E record.
+// The losses that L records have announced since the last E record.
 struct Announced {
     bool any = false;
     std::uint64_t count = 0;
@@ -17,7 +17,7 @@ struct Announced {
 
     void add(const Record& record) {
         any = true;
-        // Saturates: a hostile sum must not wrap to a right one.
+        // Saturates: a hostile sum must not wrap to a correct one.
         count = record.count > UINT64_MAX - count ? UINT64_MAX : count + record.count;
         line = record.line;
     }
@@ -50,8 +50,9 @@ void judge_gap(Context& context, const CpuView& view, const Announced& announced
     }
 }
 
-// The values that a generation field of this CPU held while the testee could read it, each with the
-// smallest report size at which it came. The first `left_out` buffers that it had do not count.
+// The values of the generation field of this CPU's buffers while the testee could read them. Each
+// has the smallest report size at which it appeared. The first `left_out` buffers of the testee do
+// not count.
 std::map<std::uint64_t, std::uint64_t> readable_generations(const History& history,
                                                             std::uint32_t cpu,
                                                             std::size_t left_out) {
@@ -66,7 +67,7 @@ std::map<std::uint64_t, std::uint64_t> readable_generations(const History& histo
         for (std::size_t i = 0; i < buffer.generations.size(); ++i) {
             const bool last = i + 1 == buffer.generations.size();
             if (!last && buffer.generations[i + 1].from_operation <= buffer.attached_operation) {
-                continue;  // gone before the testee had the buffer
+                continue;  // changed before the testee had the buffer
             }
             const GenerationValue& held = buffer.generations[i];
             const auto [entry, is_new] = values.emplace(held.value, held.from_report_bytes);
@@ -86,7 +87,7 @@ std::string list_values(const std::map<std::uint64_t, std::uint64_t>& values) {
     return text;
 }
 
-// A moment at which the consumer is known to read one of some buffers.
+// A moment at which the consumer is proven to read one of some buffers.
 struct Sighting {
     std::uint64_t offset = 0;
     std::vector<BufferIndex> buffers;  // ascending
@@ -109,8 +110,8 @@ std::vector<Sighting> collect_sightings(const History& history, const CpuView& v
     for (const Checkpoint& checkpoint : history.checkpoints_of(view.cpu)) {
         sleeps.push_back({checkpoint.report_bytes, {checkpoint.buffer}});
     }
-    // A record that ends where a checkpoint stands was written before it: std::merge takes the
-    // first of two that are equal from its first range.
+    // A record that ends at a checkpoint was written before it: std::merge takes the first of two
+    // equal elements from its first range.
     const auto is_earlier = [](const Sighting& a, const Sighting& b) {
         return a.offset < b.offset;
     };
@@ -120,14 +121,14 @@ std::vector<Sighting> collect_sightings(const History& history, const CpuView& v
     return all;
 }
 
-// For each switch that must have happened, the report offset after which its G record stands. As
-// few switches as explain all sightings; buffers are read in the order in which they came into
-// being.
+// For each switch that must have happened, the report offset after which its G record must be.
+// Assumes the fewest switches that explain all sightings. Buffers are read in the order of their
+// creation.
 //
-// A sighting that the old and the new buffer explain (an event that was copied) may be from either
-// side of the switch. So the place is that of the last sighting which no buffer from the new ones
-// on explains. One that reads from both, and takes the older event of the two, may say so when it
-// begins with the new one: a record counts from the attach on.
+// If the old and the new buffer both explain a sighting (an event was copied), it may be from
+// either side of the switch. So the offset is that of the last sighting that no buffer from the new
+// one on explains. A consumer may read from both buffers, and take the older event of the two. It
+// may then write the record when it begins with the new one: a record counts from the attach on.
 std::vector<std::uint64_t> prove_switches(const History& history, const CpuView& view) {
     if (history.buffers_of(view.cpu).size() < 2) return {};
     const std::vector<Sighting> sightings = collect_sightings(history, view);
@@ -153,8 +154,8 @@ std::vector<std::uint64_t> prove_switches(const History& history, const CpuView&
     return switches;
 }
 
-// With as many G records as switches each is of its own: the n-th cannot be of one of the first n
-// buffers. (With more, one may be of the first mapping.)
+// If there are as many G records as switches, each belongs to one switch: the n-th cannot be of one
+// of the first n buffers. (If there are more, one may be of the first mapping.)
 void judge_generation_of_each(Context& context, const CpuView& view) {
     std::size_t switches = 0;
     for (const Record* record : view.records) {
@@ -178,7 +179,7 @@ void judge_generation_of_each(Context& context, const CpuView& view) {
 void judge_losses(Context& context, const CpuView& view) {
     Announced announced;
     std::uint64_t previous = 0;
-    bool comparable = true;  // false after a record that is wrong in itself
+    bool comparable = true;  // false after a record that is wrong by itself
     std::size_t next_delivery = 0;
     for (const Record* record : view.records) {
         if (record->kind == RecordKind::lost) announced.add(*record);
@@ -219,7 +220,7 @@ void judge_generations(Context& context, const CpuView& view) {
                              record->line);
     }
     if (context.options.cut_short || view.refusal_offset) return;
-    // Each switch needs a G record after its place, and one record serves one switch.
+    // Each switch needs a G record after its offset, and one record serves one switch.
     const std::vector<std::uint64_t> switches = prove_switches(context.history, view);
     for (std::size_t i = switches.size(); i > 0; --i) {
         const std::uint64_t needed = switches.size() - i + 1;
@@ -239,8 +240,8 @@ void judge_generations(Context& context, const CpuView& view) {
     if (written.size() == switches.size()) judge_generation_of_each(context, view);
 }
 
-// A consumer that refuses a sound buffer has often read an event during an overwrite: the next one
-// after its records.
+// A consumer that refuses a valid buffer has often read an event during an overwrite: the first
+// event after its records.
 std::string what_was_overwritten(const Context& context, const CpuView& view) {
     const std::vector<Event>& events = context.history.events_of(view.cpu);
     std::uint64_t next = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Judges each E record by itself and by those before it: torn, doubled, reordered, invented, early,
-// on the wrong CPU, from a buffer that must be refused, after the end. Knows nothing of what is
-// missing.
+// Judges each E record, alone and with those before it: torn, doubled, reordered, invented, early,
+// on a wrong CPU, from a buffer that must be refused, or after the end. Knows nothing of missing
+// events.
 #include "conformance/oracle/digest_mistake.h"
 #include "conformance/oracle/judge_internal.h"
 
@@ -18,12 +18,12 @@ bool same_content(const Event& event, const Record& record) {
            event.type == record.type && same_payload(event, record);
 }
 
-// Delivered before it was published.
+// Whether the event was delivered before it was published.
 bool is_early(const Event& event, const Record& record) {
     return !event.published || record.end_offset <= event.published_after;
 }
 
-// Two long types that begin alike are described from the byte where they differ.
+// Describes two long types with the same beginning from the first different byte on.
 std::string describe_types(std::string_view emitted, std::string_view told) {
     const std::size_t shorter = std::min(emitted.size(), told.size());
     const bool is_long = std::max(emitted.size(), told.size()) > kQuotedBytes;
@@ -40,7 +40,7 @@ std::string describe_types(std::string_view emitted, std::string_view told) {
            (is_late ? ", from byte " + std::to_string(same) + " on" : "");
 }
 
-// Every field that is other than emitted.
+// Describes every field that differs from the emitted one.
 std::string describe_difference(const Event& event, const Record& record) {
     std::string text;
     const auto add = [&text](const std::string& what) {
@@ -66,7 +66,7 @@ std::string describe_difference(const Event& event, const Record& record) {
     return text;
 }
 
-// Another CPU that has exactly this event.
+// Returns another CPU that has exactly this event.
 std::optional<std::uint32_t> find_owner(const History& history, const Record& record) {
     for (std::uint32_t cpu = 0; cpu < history.cpus(); ++cpu) {
         if (cpu == record.cpu) continue;
@@ -86,7 +86,7 @@ bool from_refused_only(const History& history, std::uint32_t cpu, const Record& 
     return any;
 }
 
-// Whether a buffer that must be refused is the only thing that this CPU ever had.
+// Whether this CPU only ever had buffers that must be refused.
 bool only_refusable(const History& history, std::uint32_t cpu) {
     bool any = false;
     for (const BufferIndex index : history.buffers_of(cpu)) {
@@ -107,7 +107,7 @@ std::string why_refused(const History& history, std::uint32_t cpu) {
     return "";
 }
 
-// A record of an event that is not there: of another CPU, or of none.
+// A record of an event that this CPU does not have: another CPU has it, or none.
 void judge_unknown(Context& context, const CpuView& view, const Record& record,
                    const Event* dropped) {
     const std::string name = "event " + std::to_string(record.sequence);
@@ -138,7 +138,7 @@ void judge_unknown(Context& context, const CpuView& view, const Record& record,
                          view.cpu, message, record.sequence, record.line);
 }
 
-// Whether the tail had passed it, in a buffer that it can have come from, when it was delivered.
+// Whether the tail had passed the event at its delivery, in a buffer that it can come from.
 bool may_be_torn(const History& history, std::uint32_t cpu, const Record& record) {
     for (const BufferIndex index : history.buffers_of(cpu)) {
         if (!can_come_from(history, index, record.sequence, record.end_offset)) continue;
@@ -156,8 +156,8 @@ bool crosses_the_end(const History& history, std::uint32_t cpu, const Record& re
     return (placement->position & (capacity - 1)) + placement->bytes > capacity;
 }
 
-// All but the digest is right, and it is one that a mistake makes of the right bytes: the
-// adapter's.
+// Explains a wrong digest in an otherwise correct record, if a known mistake makes it from the
+// correct bytes. The mistake is then in the adapter.
 std::string wrong_digest(const Event& event, const Record& record) {
     if (!event.payload_kept || event.timestamp != record.timestamp ||
         event.origin != record.origin || event.type != record.type || event.length != record.length)
@@ -166,8 +166,8 @@ std::string wrong_digest(const Event& event, const Record& record) {
                           static_cast<std::uint16_t>(record.cpu));
 }
 
-// The clause that a consumer breaks if it delivers other bytes than the buffer had all the time,
-// and what else than `why` is known of the reason.
+// The clause that a consumer breaks if it delivers other bytes than the buffer always had, and what
+// is known of the reason in addition to `why`.
 FindingList::Told explain_misread(const Context& context, const Event& event, const Record& record,
                                   std::string why) {
     const bool payload_right = same_payload(event, record);
@@ -201,7 +201,7 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
         return;
     }
     const bool early = is_early(event, record);
-    // A record that was written after the publication is no early one; its content tells.
+    // A record written after the publication is not early; its content may show an early read.
     const std::string in_flight = explain_in_flight(context.history, view.cpu, event, record);
     if (!in_flight.empty()) {
         const auto tell = [&] {
@@ -234,7 +234,7 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
                           tell, record.sequence, record.line);
 }
 
-// New and newer than all before it: in order. Otherwise doubled or reordered.
+// A new event that is newer than all before is in order. Any other is doubled or reordered.
 void judge_order(Context& context, CpuView& view, Delivery& delivery, std::uint64_t highest) {
     const Record& record = *delivery.record;
     const auto index =
@@ -258,7 +258,7 @@ void judge_order(Context& context, CpuView& view, Delivery& delivery, std::uint6
                          record.line);
 }
 
-// Whether an event may come here at all.
+// Whether an event is permitted at this place in the report.
 void judge_place(Context& context, const CpuView& view, const Record& record) {
     const auto add = [&](FindingCode code, std::string_view clause, std::string_view what) {
         context.findings.add(
@@ -286,8 +286,8 @@ void judge_place(Context& context, const CpuView& view, const Record& record) {
     }
 }
 
-// The event that began where this one begins now, one lap before, and was due next: that is what
-// the consumer was reading. nullptr: none.
+// Returns the event that began one lap earlier where this one begins, and that was due next: the
+// consumer was reading it. nullptr: none.
 const Event* written_over(const Context& context, const CpuView& view, const Event& event,
                           std::uint64_t highest) {
     const BufferIndex present = context.history.present_buffer(view.cpu);
@@ -333,7 +333,8 @@ void judge_deliveries(Context& context, CpuView& view) {
         Delivery delivery;
         delivery.record = record;
         const Event* event = context.history.find(view.cpu, record->sequence);
-        // A batch that is pending has events that nobody may see: early, not invented.
+        // The events of a pending batch are invisible to consumers: such a record is early, not
+        // invented.
         if (event == nullptr || event->dropped) {
             judge_unknown(context, view, *record, event);
         } else {

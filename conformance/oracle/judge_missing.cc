@@ -1,38 +1,41 @@
 // SPDX-License-Identifier: MIT
 //
-// Judges what was not delivered, or too late. A correct consumer is never blamed: an event is owed
-// only where one of the rules below proves that a correct consumer has delivered it. Everything
-// else is excused.
+// Judges events that were not delivered, or too late. A correct consumer is never blamed: an event
+// is owed only if one of the rules below proves that a correct consumer has delivered it.
+// Everything else is excused.
 //
 // The order of records proves what could be read. `overwritten_after` of an event is the size of
-// the report just before the operation that overwrote it: a record that ends there or before was
+// the report just before the operation that overwrote it. A record that ends there or earlier was
 // written while the event was still whole.
 //
 // Owed:
-//   A. At an idle checkpoint: published, and not overwritten, in the buffer on which the consumer
-//      was seen asleep. It sleeps only on an empty buffer (5.1.8.1 step 1, 5.1.8.2 step 2), and all
-//      its records are written by then (contract 3). Delivered later is wrong too: it slept on the
-//      event.
-//   B. By a newer event f that was delivered: every buffer out of which f can have been read held
-//      the event, whole, until f's record was written. Events are read in order of position, from
-//      tail_pos on (contract 2), and tail_pos was never beyond this one.
-//   C. In a buffer that was swapped out, and which the consumer is proven to have read (an event
-//      was delivered that no other buffer can have given, it was seen asleep on it, or the driver
-//      saw it): what survived there is frozen, not lost (5.1.8.3, E10). It is due when the consumer
-//      has gone on: a newer event was delivered, it was seen asleep on a newer buffer, or it
-//      refused a newer one that must be refused.
+//   A. At an idle checkpoint: an event that is published and not overwritten in the buffer on which
+//      the consumer was seen asleep. It sleeps only on an empty buffer (5.1.8.1 step 1, 5.1.8.2
+//      step 2), and has written all its records by then (contract 3). A later delivery is wrong as
+//      well, because the consumer slept on the event.
+//   B. By a delivered newer event f: an event that was whole, until f's record was written, in
+//   every
+//      buffer from which f can have been read. Events are read in order of position, from tail_pos
+//      on (contract 2), and tail_pos had not passed this one.
+//   C. In a retired buffer that the consumer is proven to have read: an event that survived there.
+//      It is frozen, not lost (5.1.8.3, E10). The proof is a delivered event that no other buffer
+//      can have given, a sleep on the buffer, or an observation of the driver. The event is due
+//      when the consumer has continued: it delivered a newer event, was seen asleep on a newer
+//      buffer, or refused a newer one that must be refused.
 //
 // Excused, and why:
-//   - Overwritten before any of these moments: the consumer may have been slow, or stopped by the
-//     driver.
-//   - Before its first look at a buffer, and in buffers that it never got: it did not exist for it.
-//   - Only in a retired buffer that it is not proven to have read: a consumer that finds by E19's
-//     identity check that the buffer is dead already may leave it unread.
-//   - Where f can have been read out of another buffer that did not hold the event (after a shrink,
-//     for instance), B says nothing.
-//   - After the end event or a refusal of this CPU: it consumes no further.
-//   - In a buffer whose content or static fields were made wrong: it may be refused.
-//   - Dropped, refused or never published: there is nothing to deliver.
+//   - An event that was overwritten before any of these moments: the consumer may have been slow,
+//   or
+//     stopped by the driver.
+//   - An event overwritten before the consumer's first load of a buffer, or in a buffer that it
+//     never got: for the consumer it did not exist.
+//   - An event only in a retired buffer that the consumer is not proven to have read: it may leave
+//     the buffer unread if E19's identity check says that it is dead already.
+//   - By rule B, an event that a buffer without it excuses: f can have been read from that buffer
+//     (after a shrink, for instance).
+//   - An event after the end event or a refusal of this CPU: the consumer has ended there.
+//   - An event in a buffer whose content or static fields the suite broke: it may be refused.
+//   - An event that was dropped, refused or never published: there is nothing to deliver.
 #include <algorithm>
 
 #include "conformance/oracle/judge_internal.h"
@@ -49,7 +52,7 @@ struct Judgement {
     bool operator==(const Judgement&) const = default;
 };
 
-// Works through the events of one CPU, from the oldest to the newest.
+// Processes the events of one CPU, from the oldest to the newest.
 class MissingJudge {
   public:
     MissingJudge(Context& context, const CpuView& view)
@@ -75,7 +78,7 @@ class MissingJudge {
   private:
     static constexpr std::size_t kNone = SIZE_MAX;
 
-    // For each event the next newer one that was delivered.
+    // Finds for each event the next newer delivered one.
     void find_next_delivered() {
         next_delivered_.assign(events_.size(), kNone);
         std::size_t next = kNone;
@@ -107,7 +110,7 @@ class MissingJudge {
 
     Judgement judge_event(std::size_t i) const {
         const Event& event = events_[i];
-        if (!event.published) return {};  // a dropped one never is
+        if (!event.published) return {};  // a dropped event never is
         if (view_.end_sequence && event.sequence > *view_.end_sequence) return {};
         const bool delivered = view_.delivered_at[i] != kNever;
         if (is_owed_asleep(i)) {
@@ -168,7 +171,7 @@ class MissingJudge {
                            [index](const Checkpoint& seen) { return seen.buffer > index; });
     }
 
-    // The contract: what is unread in the old buffer is owed before the R record of the next one.
+    // The contract: unread events of the old buffer are owed before the R record of the next one.
     bool refuses_after(BufferIndex index) const {
         if (!view_.refusal_offset) return false;
         const std::vector<BufferIndex>& buffers = history_.buffers_of(view_.cpu);
@@ -179,7 +182,7 @@ class MissingJudge {
 
     bool is_first(std::size_t i) const { return first_delivered_ == kNone || i < first_delivered_; }
 
-    // What is passed over may have been for any reason; what follows from the gap itself stays.
+    // An event may be passed over for any reason. Clauses that follow from the gap itself stay.
     std::string_view by_situation(std::string_view clause) const {
         const bool is_any = clause == "contract-2" || clause == "5.1.8.1-6";
         return is_any ? clause_by_situation(context_.options.clause, clause) : clause;
@@ -189,8 +192,8 @@ class MissingJudge {
         if (is_first(i)) return "contract-2";
         const BufferIndex present = history_.present_buffer(view_.cpu);
         if (history_.find_placement(present, events_[i].sequence) == nullptr) return "5.1.8.1-6";
-        // The gap begins with events that were overwritten: the consumer was lapped, and went on
-        // behind tail_pos.
+        // The gap begins with overwritten events: the consumer was lapped, and continued after
+        // tail_pos.
         std::size_t before = i;
         while (before > 0 && view_.delivered_at[before - 1] == kNever) {
             --before;

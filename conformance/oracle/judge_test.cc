@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests of the judge: every finding is found in a hand-made history, and a right report that comes
-// close to it passes.
+// Tests of the judge: it finds every fault in a hand-made history, and passes a correct report that
+// is close to it.
 #include "conformance/oracle/judge.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,8 @@ EventSpec spec_of(std::string type, std::string payload = "", std::uint64_t time
     return {std::move(type), std::move(payload), timestamp, 1, ""};
 }
 
-// A driver and a testee in one: operations on the history, lines in the report.
+// A driver and a testee in one: it applies operations to the history, and writes lines of the
+// report.
 class TestRun {
   public:
     explicit TestRun(std::uint64_t capacity = 256, std::uint32_t cpus = 1)
@@ -74,7 +75,7 @@ class TestRun {
         parser.finish();
         return judge(history, parser, options);
     }
-    // The only finding; fails the test where there are more or none.
+    // Returns the only finding; fails the test if there is another number of them.
     Finding only() const {
         const std::vector<Finding> found = findings();
         EXPECT_EQ(found.size(), 1u);
@@ -174,7 +175,7 @@ TEST(Judge, FindsAnEventBeforeItWasPublished) {
     run.sync();
     run.history.batch_end(0);
     EXPECT_CODE(run.only(), early_event);
-    TestRun right;  // the record may have come while the operation was going on
+    TestRun right;  // the record may have been written during the operation
     right.sync();
     right.history.batch_begin(0);
     right.history.batch_add(0, spec_of("a"));
@@ -183,7 +184,7 @@ TEST(Judge, FindsAnEventBeforeItWasPublished) {
     right.expect_clean();
 }
 
-// A consumer that asks write_pos whether what it has read was overwritten.
+// A consumer that checks write_pos to see whether what it has read was overwritten.
 TEST(Judge, TellsAnEventThatIsWrittenOverAnotherFromOneBeyondWritePos) {
     TestRun run;
     run.emit_bytes(0, 128, 'a');
@@ -192,7 +193,7 @@ TEST(Judge, TellsAnEventThatIsWrittenOverAnotherFromOneBeyondWritePos) {
     run.history.batch_begin(0);
     EventSpec over = spec_of("t");
     over.payload = std::string(98, 'c');
-    run.history.batch_add(0, over);  // where event 1 was
+    run.history.batch_add(0, over);  // at the place of event 1
     over.payload = std::string(98, 'd');
     run.deliver(0, 3);
     const std::vector<Finding> beyond = run.findings();
@@ -213,11 +214,11 @@ TEST(Judge, TellsAnEventThatIsWrittenOverAnotherFromOneBeyondWritePos) {
                 HasSubstr("expected a discard of event 1, which it overwrote"));
 }
 
-// What the ring held of an event in flight, and its record written after the publication.
+// A consumer reads an event in flight, and writes its record after the publication.
 class ReadInFlight : public testing::Test {
   protected:
-    // Two laps of old events, then one in flight over the oldest: its payload, as the ring showed
-    // it.
+    // Two laps of old events, then an event in flight over the oldest. Returns its payload as in
+    // the ring.
     std::string shown(Written written) {
         const std::string old(98, 'x');
         const std::string fresh(98, 'n');
@@ -280,7 +281,7 @@ TEST_F(ReadInFlight, IsNotSaidOfAnotherMisread) {
     EXPECT_CODE(findings[0], misread_event);
 }
 
-// The first event of the batch is whole, the second one has its header.
+// The first event of the batch is whole, of the second one only the header is written.
 TEST(Judge, FindsAnEventOfABatchThatWasReadInFlight) {
     TestRun run;
     for (int i = 0; i < 4; ++i) run.emit(0, spec_of("t", std::string(34, 'x')));
@@ -344,7 +345,7 @@ TEST(Judge, TellsATornEventFromAMisreadOne) {
     TestRun run;
     run.emit_bytes(0, 128, 'a');
     run.emit_bytes(0, 128, 'b');
-    run.emit_bytes(0, 128, 'c');  // over event 1
+    run.emit_bytes(0, 128, 'c');  // overwrites event 1
     run.deliver_as(0, 1, "t", 98, 1);
     run.deliver_as(0, 2, "t", 98, 1);
     run.deliver(0, 3);
@@ -355,7 +356,7 @@ TEST(Judge, TellsATornEventFromAMisreadOne) {
     EXPECT_EQ(findings[0].sequence, 1u);
     EXPECT_CODE(findings[1], misread_event);
     EXPECT_EQ(findings[1].sequence, 2u);
-    // Delivered before it was overwritten: not torn, whatever came later.
+    // The event was delivered before it was overwritten, so it is not torn.
     TestRun late;
     late.emit_bytes(0, 128, 'a');
     late.emit_bytes(0, 128, 'b');
@@ -428,7 +429,7 @@ TEST(Judge, SaysWithWhatATornPayloadWasMixed) {
         TestRun run;
         run.emit_bytes(0, 128, 'a');  // at 0
         run.emit_bytes(0, 128, 'b');  // at 128
-        run.emit_bytes(0, 128, 'c');  // at 256, over event 1
+        run.emit_bytes(0, 128, 'c');  // at 256, overwrites event 1
         const std::string a(60, 'a');
         const std::string c(38, 'c');
         const std::string torn =
@@ -589,7 +590,7 @@ TEST(Judge, MissesWhatALappedConsumerJumpedOver) {
     right.expect_clean();
 }
 
-// A record behind the report size of the overwriting operation proves nothing.
+// A record after the report size of the overwriting operation proves nothing.
 TEST(Judge, ExcusesWhatWasOverwrittenMeanwhile) {
     TestRun run;
     run.emit_bytes(0, 100);
@@ -604,7 +605,7 @@ TEST(Judge, ExcusesWhatWasOverwrittenMeanwhile) {
 TEST(Judge, ExcusesWhatTheConsumerCouldNeverRead) {
     TestRun run;
     run.emit_bytes(0, 100);
-    run.swap(0, 256, false);  // this one the testee never gets
+    run.swap(0, 256, false);  // the testee never gets this buffer
     run.emit_bytes(0, 100);
     run.emit_bytes(0, 100);  // overwrites 1 there
     run.swap(0, 256);
@@ -623,7 +624,7 @@ TEST(Judge, MissesWhatAShrinkDroppedButTheOldBufferKeeps) {
         run.deliver(0, 1);
         run.emit_bytes(0, 200);
         run.emit_bytes(0, 100);
-        run.swap(0, 128);  // holds only 3
+        run.swap(0, 128);  // holds only event 3
         if (right) run.deliver(0, 2);
         run.line("G 0 2");
         run.deliver(0, 3);
@@ -637,7 +638,7 @@ TEST(Judge, MissesWhatAShrinkDroppedButTheOldBufferKeeps) {
     }
 }
 
-// A consumer that finds by E19's check that the buffer is dead already may leave it unread.
+// A consumer may leave a buffer unread if E19's check says that it is dead already.
 TEST(Judge, ExcusesAnOldBufferThatWasNotReadBeforeTheSwap) {
     TestRun run(512);
     run.emit_bytes(0, 200);
@@ -665,7 +666,7 @@ TEST(Judge, DoesNotMissWhatFollowsTheEndEvent) {
     run.options.exited_with_zero = true;
     run.expect_clean();
     run.emit(0, spec_of("a"));
-    run.deliver(0, 3);  // and 2 is not missed
+    run.deliver(0, 3);  // event 2 is not missed
     EXPECT_CODE(run.only(), after_end);
 }
 
@@ -808,15 +809,15 @@ TEST(Judge, WantsNoGenerationWhereNoSwitchIsProven) {
     TestRun run;
     run.emit(0, spec_of("a"));
     run.swap(0, 512);
-    run.deliver(0, 1);  // out of either buffer
+    run.deliver(0, 1);  // from either buffer
     run.sync();
     run.emit(0, spec_of("a"));
     run.deliver(0, 2);
     run.expect_clean();
 }
 
-// A consumer may switch before it has drained the old buffer, if it finds the rest in the new one:
-// its G record then stands before events that both buffers hold.
+// A consumer may switch before it has drained the old buffer, if it finds the rest in the new one.
+// Its G record is then before events that both buffers contain.
 TEST(Judge, TakesAGenerationBeforeEventsThatBothBuffersHold) {
     TestRun run;
     run.emit(0, spec_of("a"));
@@ -830,7 +831,8 @@ TEST(Judge, TakesAGenerationBeforeEventsThatBothBuffersHold) {
     run.expect_clean();
 }
 
-// One that reads from both, the older event first, says so when it begins with the new one.
+// A consumer that reads from both buffers, the older event first, writes the record when it begins
+// with the new one.
 TEST(Judge, TakesAGenerationBeforeTheRestOfTheOldBuffer) {
     for (const bool told : {false, true}) {
         TestRun run;
@@ -842,7 +844,7 @@ TEST(Judge, TakesAGenerationBeforeTheRestOfTheOldBuffer) {
         constexpr std::uint64_t kLast = 22;
         for (std::uint64_t i = 3; i <= kLast; ++i) run.emit(0, spec_of("a"));
         if (told) run.line("G 0 2");
-        run.deliver(0, 2);  // is in the old buffer alone
+        run.deliver(0, 2);  // only the old buffer has it
         const std::uint64_t oldest = 6;
         run.line("L 0 3");
         for (std::uint64_t i = oldest; i <= kLast; ++i) run.deliver(0, i);
@@ -876,7 +878,7 @@ TEST(Judge, DoesNotTakeTheOldBuffersGeneration) {
         run.deliver(0, 1);
         run.swap(0, 512);
         run.emit(0, spec_of("a"));
-        // With a record of the first mapping the second may be of a buffer between.
+        // If there is a record of the first mapping, the second may be of a buffer in between.
         run.line(first_too ? "G 0 2" : "G 0 1");
         run.deliver(0, 2);
         if (first_too) {
@@ -1023,8 +1025,8 @@ TEST(Judge, CallsWhatIsReorderedOverASleepReorderedOnly) {
     EXPECT_CODE(run.only(), reordered_event);
 }
 
-// The record of event 2 ends where the report was when event 1 was overwritten: it was whole till
-// then.
+// The record of event 2 ends where the report ended when event 1 was overwritten: it was whole
+// until then.
 TEST(Judge, MissesWhatWasOverwrittenJustAfterANewerOneWasDelivered) {
     TestRun run;
     run.emit_bytes(0, 100);
@@ -1081,15 +1083,15 @@ TEST(Judge, MissesTheRestOfAnOldBufferThatWasBegun) {
     run.emit_bytes(0, 100);
     run.emit_bytes(0, 200);
     run.emit_bytes(0, 100);
-    run.swap(0, 128);   // holds only 3
-    run.deliver(0, 1);  // out of the old one: no other has it
+    run.swap(0, 128);   // holds only event 3
+    run.deliver(0, 1);  // from the old buffer: no other has it
     run.line("G 0 2");
     run.deliver(0, 3);
     EXPECT_CODE(run.only(), missing_event);
     EXPECT_EQ(run.only().clause, "E10");
 }
 
-// Event 1 can have come from the first buffer: that the second was read is not proven by it.
+// Event 1 can have come from the first buffer, so it does not prove that the second was read.
 TEST(Judge, ExcusesABufferThatWasAttachedAndLeftUnread) {
     for (const bool proven : {false, true}) {
         TestRun run(512);
@@ -1116,7 +1118,7 @@ TEST(Judge, DoesNotCountABufferThatTheTesteeNeverGotAsASource) {
     run.emit_bytes(0, 200);
     run.emit_bytes(0, 100);
     run.swap(0, 128, false);
-    run.deliver(0, 2);  // only out of the old one
+    run.deliver(0, 2);  // only from the old buffer
     EXPECT_CODE(run.only(), missing_event);
     EXPECT_EQ(run.only().sequence, 1u);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Random histories: a correct consumer is never blamed, a broken one is always found. The number of
-// runs of each property is 5,000, or what RC_PARAMS="max_success=..." says.
+// Random histories: a correct consumer is never blamed, and a broken one is always found. Each
+// property runs 5,000 times, or as often as RC_PARAMS="max_success=..." says.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -32,7 +32,7 @@ void expect_found(Fault fault, const std::set<FindingCode>& codes) {
         const std::vector<Finding> findings = world.findings();
         RC_LOG() << world.report() << describe(findings);
         if (!world.broken()) {
-            // Without G records a switch may be proven in more ways than broken() knows.
+            // Without G records, more switches may be proven than broken() knows.
             RC_ASSERT(findings.empty() || fault == Fault::no_generation);
             return;
         }
@@ -42,7 +42,7 @@ void expect_found(Fault fault, const std::set<FindingCode>& codes) {
         for (const Finding& finding : findings) found = found || codes.count(finding.code) > 0;
         RC_ASSERT(found);
     }));
-    // The fault has to be committed in many runs, or nothing was shown.
+    // The fault must be committed in many runs, or the test proves nothing.
     EXPECT_GT(broken, kRuns / 100);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How far a testee is, and its history as text. Judges nothing.
+// The progress of a testee, and its history as text. Judges nothing.
 #include <algorithm>
 
 #include "conformance/oracle/judge_internal.h"
@@ -19,7 +19,7 @@ void Progress::update(const RecordParser& report) {
         if (record.kind != RecordKind::event) continue;
         ++lane.delivered_count;
         if (record.type == kEndEventType) lane.ended = true;
-        // A sequence number that does not exist must not make everything look delivered.
+        // An invented sequence number must not make everything look delivered.
         const Event* event = history_.find(static_cast<std::uint32_t>(record.cpu), record.sequence);
         if (event == nullptr || event->dropped) continue;
         lane.last_sequence = std::max(lane.last_sequence, record.sequence);

@@ -19,7 +19,7 @@ constexpr std::string_view kLostShape = "L <cpu> <count>";
 constexpr std::string_view kGenerationShape = "G <cpu> <generation>";
 constexpr std::string_view kRefusalShape = "R <cpu> <reason>";
 
-// The fields of one line, from left to right. After the first error every call does nothing.
+// The fields of one line, from left to right. After the first error, calls do nothing.
 class FieldReader {
   public:
     FieldReader(std::string_view rest, std::string_view shape) : rest_(rest), shape_(shape) {}
@@ -27,7 +27,7 @@ class FieldReader {
     bool failed() const { return !error_.empty(); }
     const std::string& error() const { return error_; }
 
-    // The bytes up to the next space, which is consumed.
+    // Returns the bytes up to the next space, and consumes the space.
     std::string_view text(std::string_view name) {
         if (failed()) return {};
         if (at_end_) {
@@ -105,7 +105,7 @@ class FieldReader {
         return value;
     }
 
-    // Everything that is left: free text.
+    // The rest of the line: free text.
     std::string_view remainder(std::string_view name) {
         if (failed()) return {};
         if (at_end_) fail("field <", name, "> is missing");
@@ -205,8 +205,7 @@ std::string parse_record_line(std::string_view line, Record& record) {
     }
     if (line.back() == '\r') return "the line ends in CR LF; expected a line that ends in LF alone";
     const std::string_view kind = line.substr(0, line.find(' '));
-    // Without a space there is no first field: the reader says that it is missing, not that it is
-    // empty.
+    // Without a space there is no first field: the reader reports it as missing, not as empty.
     const bool bare = kind.size() == line.size();
     const std::string_view rest = bare ? std::string_view{} : line.substr(kind.size() + 1);
     if (bare && (kind == "E" || kind == "L" || kind == "G" || kind == "R")) {

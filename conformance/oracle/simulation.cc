@@ -155,8 +155,8 @@ void World::toggle_batch(std::uint32_t cpu) {
     }
 }
 
-// A size that is too small excuses more; it must never blame. For a fault that only a true size can
-// show there is none.
+// A size that is too small excuses more, and must never blame. If only the true size can show a
+// fault, the true size is used.
 void World::sync_report() {
     std::uint64_t size = report_.size();
     if (fault_ != Fault::early_from_batch && tape_.one_in(4)) {
@@ -216,8 +216,8 @@ void Consumer::flush() {
     unwritten_.clear();
 }
 
-// A swap may come between the attach and the reading of `generation` (E19). Whoever attaches again
-// and finds another buffer knows that this one was dead; it may drain it, or leave it unread.
+// A swap may come between the attach and the load of `generation` (E19). A consumer that attaches
+// again and finds another buffer knows that this one was dead; it may drain it, or leave it unread.
 void Consumer::attach() {
     buffer_ = world_.history_.present_buffer(cpu_);
     world_.history_.note_attached(buffer_);
@@ -231,7 +231,7 @@ void Consumer::attach() {
             "G " + std::to_string(cpu_) + " " + std::to_string(remembered_generation_) + "\n";
     }
     if (world_.history_.present_buffer(cpu_) == buffer_) return;
-    --remembered_generation_;  // whatever it shows now: it has changed
+    --remembered_generation_;  // so that its current value looks changed
     if (world_.tape_.one_in(2)) switch_buffer();
 }
 
@@ -301,7 +301,7 @@ void Consumer::find_nothing() {
     switch_buffer();
 }
 
-// Where nothing came in between, the order is right after all.
+// If nothing came in between, the order is correct after all.
 void Consumer::release_held_back() {
     if (held_back_.empty()) return;
     world_.committed_ = false;
@@ -317,7 +317,7 @@ void Consumer::deliver(const std::string& event) {
     const bool is_end = type == kEndEventType;
     if (present && !is_end && world_.commit(Fault::skip_one)) {
         last_sequence_ = sequence;
-        // Nothing is produced before it sleeps, so that the event is there all the time.
+        // The producer does nothing before the sleep, so the event is there all the time.
         Tape rest = std::exchange(world_.tape_, Tape({}));
         world_.run_to_sleep(cpu_);
         world_.tape_ = std::move(rest);
@@ -379,7 +379,7 @@ std::string Consumer::event_line(const std::string& event) const {
            std::to_string(payload.size()) + " " + digits + "\n";
 }
 
-// Whatever stands one byte further on, taken for an event.
+// Takes the bytes one position further for an event.
 void Consumer::break_position() {
     std::string event;
     for (std::uint64_t i = 0; i < 200; ++i) {
@@ -388,7 +388,7 @@ void Consumer::break_position() {
     unwritten_ += event_line(event);
 }
 
-// Reads on past write_pos, into what a batch has written.
+// Reads past write_pos, into the unpublished events of a batch.
 void Consumer::break_batch() {
     const Buffer& buffer = world_.history_.buffer(buffer_);
     if (buffer.published_count == buffer.placements.size() || read_pos_ != buffer.write_pos) return;

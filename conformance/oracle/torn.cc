@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Says where the bytes of a torn payload came from, as far as a digest can tell: a header misread,
+// Says where the bytes of a torn payload came from, as far as a digest can tell: a misread header,
 // another event, or a mixture with what overwrote it. Only for the message: a torn event is a
-// failure whatever this finds.
+// failure in any case.
 #include <algorithm>
 
 #include "conformance/oracle/judge_internal.h"
@@ -10,7 +10,7 @@
 namespace kmes::conformance::internal {
 namespace {
 
-// Steps of the hash that one explanation may cost.
+// The maximum number of hash steps for one explanation.
 constexpr std::uint64_t kMaximumSteps = 8'000'000;
 
 std::string explain_by_header(const Event& event, const Record& record) {
@@ -31,9 +31,10 @@ std::string explain_by_other(const History& history, std::uint32_t cpu, const Ev
     return {};
 }
 
-// The bytes that stood where the payload was, one lap later, and whose they are.
+// The bytes at the place of the payload one lap later, and their event.
 struct NextLap {
-    std::string bytes;  // as long as the payload; its own bytes where nothing was written yet
+    // As long as the payload; the payload's own bytes where nothing was written yet.
+    std::string bytes;
     std::uint64_t first_owner = 0;  // sequence of the first event in it; 0: none
 };
 
@@ -59,7 +60,7 @@ NextLap read_next_lap(const History& history, BufferIndex index, const Placement
     return lap;
 }
 
-// The length of the piece of `head` that, followed by the rest of `rest`, gives the digest.
+// Returns how many bytes of `head`, followed by the rest of `rest`, give the digest.
 std::optional<std::size_t> find_split(const std::string& head, const std::string& rest,
                                       std::uint64_t digest) {
     const std::uint64_t size = head.size();
@@ -99,8 +100,8 @@ std::string explain_by_mixture(const History& history, std::uint32_t cpu, const 
     return {};
 }
 
-// What the payload's place held while the event was in flight. Nothing: the event was whole then,
-// or what was there before is not kept.
+// Returns the bytes at the payload's place while the event was in flight. Nothing: the event was
+// whole then, or the old bytes are not kept.
 std::optional<std::string> read_in_flight(const History& history, std::uint32_t cpu,
                                           const Event& event) {
     if (event.in_flight == Written::whole || !event.payload_kept) return std::nullopt;
@@ -116,7 +117,7 @@ std::optional<std::string> read_in_flight(const History& history, std::uint32_t 
     }
     if (own == nullptr) return std::nullopt;
     const std::uint64_t header_bytes = event.bytes - event.length;
-    // A region that nobody has written to is zero.
+    // Unwritten bytes of a region are zero.
     std::string shown(event.length, '\0');
     const std::uint64_t begin = own->position + header_bytes - buffer->capacity;
     for (const Placement& earlier : buffer->placements) {

@@ -8,7 +8,7 @@ namespace kmes::conformance {
 namespace {
 
 // A thread that was stopped to set guards returns to its wait by itself. A wake before that would
-// give EAGAIN and not name the word.
+// return EAGAIN without naming the word.
 void let_it_block(Stage& stage) {
     constexpr int kLooksAtMost = 20;
     for (int look = 0; look < kLooksAtMost; ++look) {
@@ -24,7 +24,8 @@ bool act_at_step(Stage& stage, const AccessStep& step, std::uint64_t k) {
     std::uint64_t accesses = 0;
     std::uint64_t left = kStepAccessesAtMost;
     for (const std::uint32_t cpu : step.cpus) {
-        if (stage.testee().has_ended(cpu)) return false;  // refused: the judge says whether rightly
+        if (stage.testee().has_ended(cpu))
+            return false;  // refused: the judge decides whether that was correct
         stage.waits().until([&stage, cpu] { return has_mapped_present(stage, cpu); },
                             "an mmap of the current buffer");
         stage.guards().guard(cpu, step.first_page, step.pages, [&](const GuardHit& hit) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// See moves.h; and the words of player.h's describe.
+// See moves.h. Also defines describe() of player.h.
 #include "conformance/play/moves.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ struct HeaderSizes {
 };
 constinit HeaderSizes header_sizes{};
 
-// After the numbers of the oracle (101), and before every other initialisation.
+// Runs after the constructor of the oracle's numbers (101), and before every other initialisation.
 [[gnu::constructor(102)]] void set_header_sizes() {
     header_sizes.fixed = static_cast<std::uint32_t>(kHeaderBytesBeforeType);
     header_sizes.shortest = static_cast<std::uint32_t>(kLeastEventBytes);
@@ -55,13 +55,13 @@ void emit_batch(Rings& rings, std::uint32_t cpu) {
 TornSizes torn_sizes(std::uint64_t kind, std::uint64_t capacity_bytes) {
     const auto capacity = static_cast<std::uint32_t>(capacity_bytes);
     const std::array<TornSizes, kTornKinds> kinds{{
-        {0, 0, 0},  // stands for: whatever is there
+        {0, 0, 0},  // leave the random bytes
         {0, 0, 1},
         {0, kShortHeader, 1},
         {1, kShortHeader, 1},
         {kFixedHeader, kFixedHeader, 0},
         {kShortHeader, kShortHeader, 0},
-        {kShortHeader, kShortHeader, 1},  // a whole event, of another size than the original
+        {kShortHeader, kShortHeader, 1},  // a whole event, but of another size than the original
         {kShortHeader + 1, kShortHeader, 1},
         {100, kShortHeader, 60000},
         {100, 101, 1},
@@ -71,7 +71,7 @@ TornSizes torn_sizes(std::uint64_t kind, std::uint64_t capacity_bytes) {
         {capacity / 2, kShortHeader, 1},
         {capacity, kShortHeader, 1},
         {capacity + 1, kShortHeader, 1},
-        {2 * capacity, kShortHeader, 1},  // as much as both copies of the data are
+        {2 * capacity, kShortHeader, 1},  // the size of both copies of the data
         {0x80000000U, kShortHeader, 1},
         {kAllOnes, kShortHeader, 1},
         {kAllOnes, kAllOnes, 0xffff},

@@ -18,15 +18,16 @@ namespace kmes::conformance {
 
 namespace {
 
-// A wake with one event takes a consumer some ten accesses to the metadata page. A consumer with
-// far more accesses spins, for at most this many.
+// After a wake with one event, a consumer makes about ten accesses to the metadata page. A consumer
+// with far more accesses spins, for at most this many sleeps.
 constexpr std::uint64_t kSleepsAtMost = 50;
 constexpr std::uint64_t kAccessesAtMost = kWalkAccessesAtMost + 1;
 constexpr std::uint64_t kAccessesOfASpin = 50000;
-// After so many accesses the suite does not stop at reads until the next write.
+// After this many accesses the suite does not stop at reads until the next write.
 constexpr std::uint64_t kLooksOfASpin = 20000;
 
-// From write_pos to `offset` bytes before the end of the data region: at least one event.
+// The distance from write_pos to `offset` bytes before the end of the data region: at least one
+// event.
 std::uint64_t bytes_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset) {
     const std::uint64_t size = capacity(stage, cpu);
     const std::uint64_t left = (size - offset - write_pos(stage, cpu)) & (size - 1);
@@ -157,12 +158,12 @@ void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset) {
 
 namespace {
 
-// How a round begins, and which of its accesses are shown to whom before any is counted.
+// How an iteration begins, and the functions that see its accesses before any is counted.
 struct Beginning {
     std::function<void()> wake;
-    // Before an access that is not counted yet: whether it is the first one to be. None: it is.
+    // Called before an uncounted access: returns true if counting begins with it. Empty: it does.
     std::function<bool(const GuardHit&)> is_over;
-    // Behind one that was not; true: the producer has done something.
+    // Called after an uncounted access. Returns true if the producer has acted.
     std::function<bool(const GuardHit&)> behind;
 };
 
@@ -173,7 +174,8 @@ Beginning begins_with(const std::function<void()>& wake) {
 bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
             const Beginning& beginning, const std::function<void()>& act) {
     stage.wait_asleep();
-    if (stage.testee().has_ended(cpu)) return false;  // refused: the judge says whether rightly
+    if (stage.testee().has_ended(cpu))
+        return false;  // refused: the judge decides whether that was correct
     stage.waits().until([&stage, cpu] { return has_mapped_present(stage, cpu); },
                         "an mmap of the current buffer");
     std::uint64_t accesses = 0;
@@ -184,7 +186,7 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
     bool has_begun = !beginning.is_over;
     const auto at = [&](const GuardHit& hit) {
         spin_watch.saw(hit);
-        // One that sleeps again and again, and does not deliver, is seen to by its time.
+        // A consumer that sleeps again and again without delivering runs into its time limit.
         if (left == 0 || stage.wait_log().sleeps(cpu) > sleeps + kSleepsAtMost)
             return AtGuard::release;
         has_begun = has_begun || beginning.is_over(hit);
@@ -238,7 +240,8 @@ void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& p
             if (limit.is_over()) return;
             ++k;
         }
-        // Only one that spins has so many; what it does after the spin is reached by its kind.
+        // Only a consumer that spins makes so many. The second walk reaches what comes after the
+        // spin.
         if (k < kAccessesAtMost) return;
     }
 }
@@ -252,7 +255,8 @@ WalkLimit::WalkLimit(Stage& stage)
           static_cast<std::int64_t>(15'000 * std::max(1.0, stage.settings().timeout_scale)))),
       begin_(std::chrono::steady_clock::now()) {}
 
-// What takes a tenth of a second for a step waits by itself, and is given a third of the time.
+// A step of a tenth of a second means that the consumer waits by itself; such walks get a third of
+// the time.
 bool WalkLimit::is_over() {
     constexpr std::chrono::milliseconds kLongStep{100};
     const auto passed = std::chrono::steady_clock::now() - begin_;
@@ -355,12 +359,13 @@ void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to) {
 
 void wake_for_nothing(Stage& stage, std::uint32_t cpu) {
     constexpr int kTries = 20;
-    // Each a millisecond: on a busy machine it may take long to come from the call to its sleep.
+    // Each try takes a millisecond: on a busy machine the way from the call to its sleep may be
+    // long.
     constexpr int kTriesWhereItSleeps = 3000;
-    constexpr std::chrono::seconds kLong{4};  // it does not end meanwhile
+    constexpr std::chrono::seconds kLong{4};  // longer than the loop
     const std::uint64_t before = stage.wait_log().sleeps(cpu);
     // A reported wait may not sleep yet. A consumer that sleeps on another word, or is between two
-    // waits with a limit, does not notice the wake and need not.
+    // waits with a timeout, does not notice the wake and need not.
     int tries = 0;
     while (stage.rings().spurious_wake(cpu) == 0) {
         if (++tries >= (stage.wait_log().sleeps_for(cpu, kLong) ? kTriesWhereItSleeps : kTries))

@@ -17,15 +17,15 @@ namespace kmes::conformance {
 
 namespace {
 
-// Accesses of a failing run that its file keeps.
+// The number of accesses that the file of a failing run keeps.
 constexpr std::size_t kPointsRecorded = 4096;
-// Of several moves that fail, which are needed: `shrink` has more.
+// The limit for finding out which of several moves are needed; `shrink` has a larger one.
 constexpr std::uint32_t kPlaysToShrink = 120;
 constexpr int kFailuresInARow = 2;
-// Until one fails: where threads race, not each does.
+// Play until one fails: if threads race, not every play does.
 constexpr int kPlaysToTell = 4;
 
-// What is one access earlier or later: for `shrink`.
+// Adds the accesses, which say for `shrink` what is one access earlier or later.
 std::shared_ptr<const RunRecord> with_points(const RunRecord& record,
                                              const std::vector<TraceEntry>& trace) {
     auto made = std::make_shared<RunRecord>(record);
@@ -73,7 +73,7 @@ Confirmed confirm(const Failure& failure, const StageSettings& settings,
                   const std::function<Played(const StageSettings&, const Schedule&)>& play) {
     Confirmed confirmed{failure.schedule, failure.outcome};
     const auto trial = [&](const Schedule& schedule) {
-        // What fails only now and then is not what is looked for.
+        // A failure that only happens sometimes does not count.
         for (int i = 0; i < kFailuresInARow; ++i) {
             const CaseOutcome outcome = play(settings, schedule).outcome;
             if (outcome.verdict == Verdict::pass) return Trial::passes;
@@ -99,7 +99,7 @@ Confirmed confirm(const Failure& failure, const StageSettings& settings,
         confirmed.fails_again = true;
         return confirmed;
     }
-    // What is said is of the play that failed.
+    // The message describes the play that failed.
     confirmed.schedule = failure.schedule;
     return confirmed;
 }

@@ -13,7 +13,7 @@ namespace kmes::conformance {
 namespace {
 
 constexpr std::size_t kTraceAtMost = 60000;
-// One that looks more often in a phase spins: nothing new comes of it, and it is let run freely.
+// A testee with more accesses in a phase spins. Nothing new follows, so it runs without stops.
 constexpr std::uint64_t kAccessesOfAPhase = 20000;
 constexpr std::uint64_t kLeastCapacityBytes = 65536;
 constexpr std::uint64_t kGreatestCapacityBytes = 1 << 20;
@@ -57,17 +57,17 @@ CaseOutcome Player::play() {
     stage_.set_up(setup);
     stage_.waits().set_nudging(must_nudge());
     scenario_.run(*this);
-    // What a move has reserved in the last sleep.
+    // Publish what a move has reserved in the last sleep.
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) publish_reserved(cpu);
     is_open_ = false;
     stage_.guards().release();
-    // The end events come now, and nobody may overwrite them.
+    // The end events follow, and no event may overwrite them.
     return stage_.finish();
 }
 
-// E19: one that attached before a swap and looked at generation behind it cannot know that its
-// buffer is dead, unless it looked at the inode. Where that cannot have come about, whoever sleeps
-// on a retired buffer has nobody but itself to blame, and is not nudged.
+// E19: a consumer that attached before a swap and loaded generation after it cannot know that its
+// buffer is dead, unless it checked the inode. If that cannot have happened, a consumer that sleeps
+// on a retired buffer is faulty, and is not nudged.
 bool Player::must_nudge() const {
     std::uint32_t swaps = scenario_.swaps;
     for (const Move& move : schedule_.moves) {
@@ -110,7 +110,7 @@ std::uint32_t Player::first_phase() const {
     return first;
 }
 
-// While it sleeps. What it has unmapped meanwhile needs no guard.
+// Call it while the testee sleeps. Buffers that it has unmapped meanwhile need no guard.
 void Player::open() {
     is_open_ = true;
     const std::vector<Mapping> there = stage_.testee().tracer().mappings();
@@ -122,7 +122,7 @@ void Player::open() {
     }
 }
 
-// One that falls asleep before a reservation is published makes no more accesses to wait for.
+// A testee that sleeps before a reservation is published makes no more accesses to wait for.
 bool Player::publish_for_sleepers(bool is_quiet) {
     bool has_published = false;
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
@@ -135,14 +135,14 @@ bool Player::publish_for_sleepers(bool is_quiet) {
 
 void Player::settle() {
     stage_.waits().mapped();
-    // As long as there are reservations that came with the very last accesses.
+    // Repeat while there are reservations that came with the very last accesses.
     for (bool is_settled = false; !is_settled;) {
         stage_.wait_asleep();
         is_settled = !publish_for_sleepers(true);
     }
     spin_watch_.look_again();
     ++phase_;
-    // Before the phases that are explored nobody asks for the data.
+    // Before the explored phases, accesses to the data are not needed.
     if (scenario_.looks_at_data && phase_ == scenario_.first_explored_phase) {
         looks_at_data_ = true;
         stage_.guards().guard_data();
@@ -178,7 +178,7 @@ std::int32_t Player::ordinal_of(pid_t thread) {
     return static_cast<std::int32_t>(index) + 1;
 }
 
-// Without its occurrence.
+// The point without its occurrence.
 AccessPoint Player::point_of(const BufferAccess& access, BufferIndex buffer) const {
     const Buffer& of = stage_.rings().history().buffer(buffer);
     AccessPoint point;
@@ -207,12 +207,12 @@ AccessPoint Player::note(const GuardHit& hit, const BufferAccess& access, Buffer
 
 void Player::keep(TraceEntry entry) {
     if (trace_.entries.size() >= kTraceAtMost) return;
-    // Nobody asks for the gaps of a play with moves.
+    // The gaps of a play with moves are never used.
     if (schedule_.moves.empty() && !schedule_.drawn) entry.is_after_gap = is_gap_over();
     trace_.entries.push_back(entry);
 }
 
-// True: the testee has done something else than accesses since the last call.
+// Returns true if the testee has done something other than accesses since the last call.
 bool Player::is_gap_over() {
     stage_.testee().read_report();
     const Deeds now{stage_.testee().attaches().size(), stage_.testee().maps().size(),
@@ -221,7 +221,7 @@ bool Player::is_gap_over() {
     return std::exchange(deeds_, now) != now || spin_watch_.lets_pass();
 }
 
-// The last moment before the kernel looks at the word: nothing of it is an access to a page.
+// The last moment before the kernel loads the word. It is not an access to a page.
 void Player::on_wait(const FutexWait& wait, std::uint32_t cpu) {
     if (!is_open_ || ++accesses_of_phase_ > kAccessesOfAPhase) return;
     TraceEntry entry;
@@ -242,7 +242,7 @@ void Player::on_wait(const FutexWait& wait, std::uint32_t cpu) {
     if (turns_) take_turns(point, wait.tid);
 }
 
-// Most accesses of a play are only noted, without the way through the stage.
+// Most accesses of a play are only recorded, without going through the stage.
 bool Player::is_plain(const GuardHit& hit) {
     if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || turns_ || has_no_more_to_do())
         return false;
@@ -267,8 +267,8 @@ bool Player::is_plain(const GuardHit& hit) {
     return true;
 }
 
-// While a thread is held, the accesses of others are counted; a reservation is published after so
-// many of them.
+// While a thread is held, the accesses of others count: a reservation is published after a number
+// of them.
 bool Player::has_no_more_to_do() const {
     if (!is_of_the_moves_ || moves_under_way_ > 0 ||
         std::find(made_.begin(), made_.end(), false) != made_.end())
@@ -307,7 +307,7 @@ bool Player::has_made_a_move() const {
     return std::find(made_.begin(), made_.end(), true) != made_.end();
 }
 
-// What comes after a lap would be thousands of accesses to events that nobody tears.
+// After a lap there would be thousands of accesses to events that no move tears.
 void Player::stop_looking_at_data() {
     for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
         if (!made_[i] && schedule_.moves[i].point.offset_bytes >= kMetadataBytes) return;
@@ -316,7 +316,7 @@ void Player::stop_looking_at_data() {
     stage_.guards().release_data();
 }
 
-// True: the access has been done, too.
+// Returns true if the access has happened, too.
 bool Player::make_move(const Move& move, const GuardHit& hit) {
     if (move.point.split_bytes == 0) {
         act_told(move, hit.tid);
@@ -336,7 +336,7 @@ void Player::act_told(const Move& move, pid_t thread) {
 }
 
 void Player::publish_reserved(std::uint32_t cpu) {
-    // A turn that is taken in here may publish this one, or reserve another.
+    // A turn taken in here may publish this reservation, or make another one.
     stage_.waits().let_fall_asleep_again();
     if (!rings().is_reserved(cpu)) return;
     spin_watch_.look_again();
@@ -420,8 +420,8 @@ void Player::act(const Move& move, pid_t thread) {
     }
 }
 
-// Overwrites everything, so that at the place of the event that is being read there stand sizes of
-// `move.parameter`: see torn_sizes.
+// Overwrites everything, and puts sizes of kind `move.parameter` at the place of the event that is
+// being read: see torn_sizes.
 void Player::tear(std::uint32_t cpu, const Move& move) {
     const History& history = rings().history();
     const Buffer& buffer = history.buffer(history.present_buffer(cpu));
@@ -445,8 +445,8 @@ void Player::overtake(std::uint32_t cpu, std::uint64_t further) {
     rings().emit_bytes(cpu, bytes_that_give_up(buffer, *placement));
 }
 
-// The event that is being read is in the way of one that is in its place before it is published, or
-// a part of it: write_pos says nothing of it yet (5.1.7 steps 6 to 8).
+// An unpublished event, or a part of one, overwrites the event that is being read. write_pos does
+// not show it yet (5.1.7 steps 6 to 8).
 void Player::write_over(std::uint32_t cpu, const Move& move) {
     const History& history = rings().history();
     const Buffer& buffer = history.buffer(history.present_buffer(cpu));
@@ -460,11 +460,11 @@ void Player::write_over(std::uint32_t cpu, const Move& move) {
     rings().reserve(cpu, rings().make(last), move.written);
 }
 
-// What the other threads do meanwhile must not need this one, and must not harm it. Events come for
-// all of them; what is over when they sleep, or have looked often enough, is only this stretch.
+// What the other threads do meanwhile must not need this one, and must not harm it. All of them get
+// events. The stretch ends when they sleep or have made enough accesses.
 void Player::hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes) {
     constexpr std::uint64_t kAccessesOfOthers = 150;
-    if (thread == 0) return;  // everybody sleeps
+    if (thread == 0) return;  // all threads sleep
     for (std::uint32_t other = 0; other < scenario_.cpus; ++other) {
         if (other == cpu && scenario_.cpus > 1) continue;
         publish_reserved(other);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A player whose moves come by turns (turns.h): before each access of a thread, and while all
-// sleep, it asks who goes next. See player.h.
+// A player whose moves come by turns (turns.h). Before each access of a thread, and while all
+// sleep, it decides who acts next. See player.h.
 #include <algorithm>
 #include <chrono>
 
@@ -11,11 +11,11 @@ namespace kmes::conformance {
 
 namespace {
 
-// One that has had its turn so often without doing anything with it makes all go on as they like.
+// After this many turns of a thread without progress, all threads run freely.
 constexpr std::uint64_t kInVainAtMost = 5;
-// In a row, without an access between.
+// Consecutive checks, without an access between.
 constexpr int kBlockedLooks = 3;
-// No verdict hangs on it; a thread that runs, on a machine with much to do, gets there.
+// No verdict depends on it; a running thread makes progress in this time even on a busy machine.
 constexpr std::chrono::milliseconds kLongestTurn{1000};
 
 }  // namespace
@@ -28,7 +28,7 @@ bool Player::others_go_on(pid_t thread) const {
 
 void Player::yield(pid_t thread, std::uint64_t accesses) {
     const std::uint64_t end = accesses_ + accesses;
-    if (thread == 0) return;  // everybody sleeps
+    if (thread == 0) return;  // all threads sleep
     stage_.holding().hold_while(
         thread, [this, thread, end] { return accesses_ < end && others_go_on(thread); });
 }
@@ -51,7 +51,7 @@ bool Player::go_on() {
     return true;
 }
 
-// The thread that goes before all others, of those that can go on.
+// The thread with the highest priority of those that can continue.
 std::optional<pid_t> Player::first_at_turn() const {
     std::optional<pid_t> first;
     for (const Turns::Thread& each : turns_->threads()) {
@@ -61,8 +61,8 @@ std::optional<pid_t> Player::first_at_turn() const {
     return first;
 }
 
-// Nobody, if it is the turn of one that is held further out: that one cannot go on before this one
-// has made its access.
+// Returns nothing if the first thread is held in an outer call: it cannot continue before this
+// thread has made its access.
 std::optional<pid_t> Player::must_yield_to(pid_t thread) const {
     const std::optional<pid_t> first = first_at_turn();
     const bool is_before = first && *first != thread && turns_->goes_before(*first, thread);
@@ -72,7 +72,7 @@ std::optional<pid_t> Player::must_yield_to(pid_t thread) const {
 
 void Player::yield_turn(const AccessPoint& point, pid_t thread) {
     const std::uint64_t before = accesses_;
-    // What comes meanwhile is told behind it.
+    // What happens meanwhile is recorded after it.
     const std::size_t at = trace_.drawn.size();
     trace_.drawn.push_back({point, Action::yield, 0});
     held_.push_back(thread);
@@ -91,12 +91,12 @@ void Player::yield_turn(const AccessPoint& point, pid_t thread) {
     trace_.drawn[at].parameter = accesses_ - before;
     const std::optional<pid_t> first = must_yield_to(thread);
     if (!first) return;
-    // It waits for something else, perhaps for the one that was held.
+    // It waits for something else, perhaps for the held thread.
     stuck_.insert(*first);
     ++turns_in_vain_;
 }
 
-// Asleep, but not on a ring word; or no more.
+// Whether the thread has ended, or sleeps elsewhere than on a ring word.
 bool Player::is_blocked(pid_t thread) const {
     for (const ThreadState& each : stage_.testee().tracer().inspect().threads) {
         if (each.tid == thread) return is_out_of_the_way(each);

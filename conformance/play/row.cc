@@ -20,9 +20,9 @@ namespace kmes::conformance {
 
 namespace {
 
-// A run that took longer is not made again: it waited for a limit.
+// A longer run is not repeated: it waited for a time limit.
 constexpr std::chrono::seconds kWorthAnotherRun{20};
-// More than a file holds.
+// The limit of a failure file.
 constexpr std::size_t kMovesAtMost = 10'000;
 
 struct PlayedRow {
@@ -30,7 +30,7 @@ struct PlayedRow {
     std::vector<RowPlay> begun;
 };
 
-// A row in a process of its own. `schedule`: nullptr for all of it.
+// Plays a row in a process of its own. `schedule`: nullptr for the whole row.
 PlayedRow play_once(const Case& the_case, const StageSettings& settings, const Row& row,
                     const RowSteps& steps, const Schedule* schedule) {
     PlayedRow played;
@@ -57,8 +57,8 @@ CaseOutcome with_schedule(CaseOutcome outcome, Schedule schedule) {
     return outcome;
 }
 
-// The plays that may have shown the failure, the likely one first: what the driver saw, it saw in
-// the last one.
+// The plays that may have shown the failure, the most likely first. What the driver saw, it saw in
+// the last play.
 std::vector<std::size_t> suspects(const PlayedRow& failed) {
     const std::size_t last = failed.begun.size() - 1;
     const RunRecord& record = *failed.outcome.record;
@@ -68,8 +68,8 @@ std::vector<std::size_t> suspects(const PlayedRow& failed) {
     return {of_the_finding, last};
 }
 
-// A row plays many accesses in one process. The play that failed is played again alone, with every
-// step recorded. If it does not fail alone, the schedule has all plays up to it.
+// Describes a failure. A row plays many accesses in one process. The failed play is repeated alone,
+// with every step recorded. If it does not fail alone, the schedule has all plays up to it.
 CaseOutcome tell_failure(const Case& the_case, const StageSettings& settings, const Row& row,
                          const RowSteps& steps, const PlayedRow& failed, bool is_worth_another) {
     StageSettings told = settings;
@@ -82,8 +82,8 @@ CaseOutcome tell_failure(const Case& the_case, const StageSettings& settings, co
             const PlayedRow again = play_once(the_case, told, row, steps, &alone);
             if (*settings.stop) break;
             if (!fails_again(failed.outcome, again.outcome)) continue;
-            // The second run records more, and may blame another clause. Then the outcome is that
-            // of the first run, and the clause becomes known when the failure is drawn.
+            // The second run records more, and may blame another clause. Then the outcome of the
+            // first run stays, and the clause becomes known when the failure is drawn.
             const bool is_told = again.outcome.clause == failed.outcome.clause;
             return with_schedule(is_told ? again.outcome : failed.outcome, alone);
         }

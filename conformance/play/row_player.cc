@@ -173,14 +173,14 @@ class RowPlayer {
     Stage& stage_;
     const RowChoice& choice_;
     std::vector<RowPlay>& begun_;
-    const Step* step_ = nullptr;  // that is played
+    const Step* step_ = nullptr;  // the current one
     std::uint32_t cpu_ = 0;
     bool is_over_ = false;
-    WalkLimit* limit_ = nullptr;                     // of Limited
-    std::vector<std::vector<BufferIndex>> retired_;  // by each Resize
+    WalkLimit* limit_ = nullptr;                     // of the current Limited
+    std::vector<std::vector<BufferIndex>> retired_;  // for each Resize
 };
 
-// A walk that a schedule leaves out leaves the consumer asleep, as the walk would.
+// If a schedule leaves out a walk, the consumer sleeps afterwards all the same.
 WalkChoice RowPlayer::choice_of(const Step& walk) {
     const std::uint32_t number = choice_.row().number_of(walk);
     const std::uint32_t cpu = cpu_;
@@ -269,7 +269,7 @@ void RowPlayer::operator()(const UnderRead& read) {
     });
 }
 
-// False: the testee made no such access.
+// Returns false if the testee made no such access.
 bool RowPlayer::act_in_next_buffer(const InNextBuffer& next, std::uint64_t access) {
     bool is_done = false;
     std::uint64_t left = access;

@@ -28,7 +28,7 @@ template <typename One>
 inline constexpr bool kIsWalk =
     kIsOneOf<One, BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt>;
 
-// The lists of steps inside of a step, in the order in which a row writes them.
+// The lists of steps inside of a step, in the order of the source.
 std::vector<const Steps*> nested(const Step& step) {
     return std::visit(
         [](const auto& one) -> std::vector<const Steps*> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The numbers, words and schedules of a row, without a stage.
+// The numbers, descriptions and schedules of a row, without a stage.
 #include "conformance/play/row_schedule.h"
 
 #include <gmock/gmock.h>
@@ -104,7 +104,7 @@ TEST_F(RowScheduleTest, AScheduleChoosesStepsCountsAndAccesses) {
     EXPECT_TRUE(choice.accesses(row_.step(kSecondWalk), 0)->empty());
 }
 
-// Whatever a file may say gets one line that names the move.
+// Whatever a file contains gets one line that names the move.
 TEST_F(RowScheduleTest, AForeignScheduleIsRefused) {
     const Schedule right = schedule({play(kFirstWalk, 4)});
     const auto problem = [&](const auto& change) {
@@ -176,7 +176,7 @@ TEST(PlayOfTest, IsTheLastPlayThatBeganBeforeTheFinding) {
     EXPECT_EQ(play_of(finding, plays), 1u);
     finding.cpu = 1;
     EXPECT_EQ(play_of(finding, plays), 2u);
-    finding.cpu = 7;  // none of the run
+    finding.cpu = 7;  // not a CPU of the run
     EXPECT_EQ(play_of(finding, plays), 2u);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Rows on real testees. The failure of a row has one play in its schedule, which fails again alone
-// and can be shrunk. A correct consumer passes.
+// Rows on real testees. The schedule of a row's failure has one play, which fails again alone and
+// can be shrunk. A correct consumer passes.
 #include "conformance/play/row.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kTestees = "conformance/testees/";
 
-// The events before the walk and the second event are needed by nobody.
+// The failure needs neither the events before the walk nor the second event.
 const Row kRows[] = {
     {{"5.1.8.2/t-event", Level::must, "5.1.8.2", "t", "d", "e"},
      {Asleep{}, Times{3, {Emit{2, 80}, Asleep{}}}, BeforeEachAccess{{Emit{1, 70}, Emit{2, 90}}}},
@@ -97,7 +97,7 @@ TEST_F(RowTest, AFailureIsMadeSmaller) {
     const Shrunk shrunk = shrink(failing, trial, {});
     ASSERT_TRUE(shrunk.fails);
     EXPECT_TRUE(shrunk.whole);
-    // One action, and the access that it comes before.
+    // One action, and the access before which it comes.
     EXPECT_EQ(shrunk.smallest.moves.size(), 2u);
     EXPECT_EQ(accesses(shrunk.smallest), 1u);
     ASSERT_TRUE(shrunk.nearest_passing);
@@ -118,7 +118,7 @@ TEST_F(RowTest, EachWalkCanBePlayedAlone) {
     }
 }
 
-// Without the steps that wake it the consumer makes no access.
+// Without the steps that wake it, the consumer makes no access.
 TEST_F(RowTest, AScheduleWithoutStepsPlaysTheRest) {
     const Schedule none{std::string(kRowScenario), 1, {}};
     for (std::size_t row = 0; row < cases_.size(); ++row) {

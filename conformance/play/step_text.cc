@@ -20,7 +20,7 @@ std::string events(std::uint64_t count, const Amount& bytes) {
     return events(std::to_string(count), bytes);
 }
 
-// One function for each producer step; the others have no words of their own.
+// One function for each producer step; other steps have no description.
 struct StepText {
     std::uint64_t count = 0;
 

@@ -13,8 +13,8 @@ namespace kmes::conformance {
 
 namespace {
 
-// How many steps a play has is not known beforehand, and differs from testee to testee: each seed
-// takes it to be one of these powers of two.
+// The number of steps of a play is not known beforehand, and differs from testee to testee. Each
+// seed assumes one of these powers of two.
 constexpr std::uint64_t kLeastStepsLog2 = 4;
 constexpr std::uint64_t kStepsLog2Kinds = 8;
 constexpr std::uint64_t kMostChanges = 5;
@@ -22,7 +22,7 @@ constexpr std::uint64_t kMostSources = 3;
 constexpr std::uint64_t kMostActions = 12;
 constexpr std::uint64_t kMostActionsAtRandom = 30;
 
-// One that stands here twice comes twice as often.
+// An action that is listed twice is drawn twice as often.
 constexpr Action kActions[] = {
     Action::emit,   Action::emit,       Action::emit,       Action::emit,  Action::emit,
     Action::emit,   Action::lap_part,   Action::batch,      Action::burst, Action::drop,
@@ -62,7 +62,7 @@ void Turns::draw_actions(Source& source, std::uint64_t most) {
 
 Turns::ProducerAction Turns::random_action() {
     constexpr std::uint64_t kMostAccesses = 12;
-    constexpr std::uint64_t kPositionsKinds = 6;  // half of them stay where they were
+    constexpr std::uint64_t kPositionsKinds = 6;  // half of them keep the positions
     ProducerAction chosen;
     chosen.action = kActions[random_() % std::size(kActions)];
     chosen.cpu = static_cast<std::uint32_t>(random_() % cpus_);
@@ -162,7 +162,7 @@ bool Turns::is_change() {
     return std::find(changes_.begin(), changes_.end(), steps_) != changes_.end();
 }
 
-// A source comes first; or a thread does, or falls behind all others.
+// Gives a source or a thread the highest priority, or a thread the lowest.
 void Turns::move_somebody() {
     const std::uint64_t which = random_() % (sources_.size() + threads_.size());
     if (which < sources_.size()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Whose turn it is: priorities hold until a change, a change puts one behind all, and a seed is one
-// course of things.
+// Turns: priorities hold until a change, a change gives one actor the lowest priority, and a seed
+// determines the course.
 #include "conformance/play/turns.h"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ Turns with_two_threads(std::uint64_t seed, Turning turning = Turning::by_priorit
     return turns;
 }
 
-// The steps of two threads and the sources, for a while: a thread number, or 0 for an action.
+// The first steps of two threads and the sources: a thread number, or 0 for an action.
 std::vector<pid_t> course(std::uint64_t seed, Turning turning) {
     Turns turns = with_two_threads(seed, turning);
     std::vector<pid_t> steps;
@@ -54,7 +54,7 @@ TEST(Turns, ASeedIsOneCourse) {
     }
 }
 
-// Which thread the machine lets come first is not what decides.
+// The order in which the machine runs threads first must not matter.
 TEST(Turns, PrioritiesDoNotHangOnWhoWasSeenFirst) {
     std::uint64_t first_goes_before = 0;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
@@ -104,7 +104,7 @@ TEST(Turns, WhoHasFallenBehindLetsTheSourcesGoFirst) {
         Turns turns = turns_of(seed);
         turns.add(1, 0);
         bool has_changed = false;
-        // So many that no change is left for the sources.
+        // Enough steps that no change is left for the sources.
         for (int i = 0; i < 4096; ++i) has_changed = turns.step(1) || has_changed;
         if (!has_changed) continue;
         ++seen;
@@ -128,7 +128,7 @@ TEST(Turns, WhileNobodyCanGoOnEveryActionComes) {
         EXPECT_LE(actions, 36u);
     }
     EXPECT_GT(seen.size(), 10u);
-    // What is done to a thread, or needs an access to the data, is not for a source.
+    // A source never does something to a thread, or an action that needs an access to the data.
     for (const Action never : {Action::hold, Action::yield, Action::tear})
         EXPECT_FALSE(seen.contains(never)) << static_cast<int>(never);
 }

@@ -18,18 +18,18 @@ namespace kmes::conformance {
 namespace {
 
 constexpr std::uint64_t kCapacity = kUnusualCapacity;
-constexpr int kMany = 800;  // of which all are in the buffer at once
+constexpr int kMany = 800;  // all of them fit into the buffer together
 
-// Two events are left to read: few accesses until it sets need_wake.
+// Leaves two unread events, so few accesses follow until the store to need_wake.
 void lap_to_few(Stage& stage) {
     lap(stage, 0, kCapacity / 2);
 }
 
-// The same; where an event stood at this position there are sizes that fit now.
+// As lap_to_few, with fitting sizes at the place of the event at `position`.
 void lap_with_whole_headers(Stage& stage, std::uint64_t position) {
     const TornSizes kWhole{kShortHeader + 60, kShortHeader, 1};
     overwrite_all(stage, [&](std::string& payload, std::uint64_t over) {
-        const std::uint64_t begin = over + kHeaderBytesBeforeType + 1;  // of a type of one byte
+        const std::uint64_t begin = over + kHeaderBytesBeforeType + 1;  // for a type of one byte
         put_sizes(payload, (position - begin) & (kCapacity - 1), kWhole);
     });
 }
@@ -110,7 +110,7 @@ void UnusualRound::begin() {
             stage_.resize(kCapacity);
             return;
         case Disturbance::empty_buffer:
-            // The newest event is too large for the smaller buffer: nothing is copied.
+            // The newest event is too large for the smaller buffer, so nothing is copied.
             stage_.resize(4 * kCapacity);
             emit_some(stage_, 0, 1, 2 * kCapacity);
             stage_.wait_asleep();
@@ -125,7 +125,7 @@ void UnusualRound::begin() {
             return;
         case Disturbance::refused:
             is_made_ = true;
-            // The kernel restarts a wait after a stop, and finds another value then.
+            // The kernel restarts a wait after a stop, and then finds another value.
             stage_.holding().freeze();
             emit_some(stage_, 0, 1, 70);
             stage_.holding().thaw();

@@ -13,10 +13,10 @@
 namespace kmes::conformance {
 namespace {
 
-// Lines of details that are shown for a problem without -v.
+// How many lines of details a problem shows without -v.
 constexpr std::size_t kShortDetails = 24;
 constexpr std::size_t kAllDetails = 100000;
-// Cases that did not run, by name: the first tell where it ended.
+// How many cases that did not run are listed: the first ones tell where the run ended.
 constexpr std::size_t kNotRunShown = 5;
 
 std::string_view colour_of(Verdict verdict) {
@@ -39,7 +39,7 @@ std::string_view spoken_name(Verdict verdict) {
     return verdict == Verdict::suite_error ? "suite error" : verdict_name(verdict);
 }
 
-// "  1840 schedules in 12.4 s": how much was explored, where it was. Or what was left out.
+// "  1840 schedules in 12.4 s": how much was explored, or what was left out.
 std::string explored_text(const CaseResult& result) {
     if (!result.explored) {
         const bool says = result.verdict == Verdict::pass && !result.message.empty();
@@ -55,10 +55,10 @@ std::string explored_text(const CaseResult& result) {
                        explored.whole ? ", every single move" : "", saved);
 }
 
-// Characters of a line for one of several failures of the same clause.
+// The maximum line length for one of several failures of the same clause.
 constexpr std::size_t kLineWidth = 200;
 
-// A text that is too long for its line ends with dots.
+// Shortens a text that is too long for its line; dots mark the end.
 std::string shortened(std::string text, std::size_t width) {
     constexpr std::string_view kDots = "...";
     if (text.size() <= width) return text;
@@ -66,7 +66,7 @@ std::string shortened(std::string text, std::size_t width) {
     return text.append(kDots);
 }
 
-// In the order in which they are to be read.
+// Returns the failures in the order for the reader.
 std::vector<const CaseResult*> failures_of(const RunReport& report) {
     std::vector<const CaseResult*> failures;
     for (const std::size_t index : report.telling) failures.push_back(&report.results.at(index));
@@ -104,7 +104,7 @@ void ConsoleReport::begin(const RunReport& report, std::size_t case_count) {
 
 void ConsoleReport::add(const CaseResult& result) {
     if (options_.quiet) return;
-    // Padded before it is painted: colours have no width.
+    // Padded before it is coloured, because colour codes have no width.
     const std::string verdict = fmt::format("{:<12}", spoken_name(result.verdict));
     out_ << fmt::format("{:<{}}  {:<7}  {}  {:>7.2f}{}\n", printable(result.id),
                         std::max<std::size_t>(options_.id_width, 4), level_name(result.level),
@@ -137,7 +137,7 @@ void ConsoleReport::end(const RunReport& report) {
     out_.flush();
 }
 
-// The clearest failure of each clause comes before the next ones of any.
+// The clearest failure of each clause comes before the second ones of any.
 void ConsoleReport::print_failures(const std::vector<const CaseResult*>& failures) {
     std::vector<const CaseResult*> in_full;
     for (const CaseResult* result : failures) {
@@ -188,20 +188,20 @@ void ConsoleReport::print_problem(const CaseResult& result) {
         print_text("    what is done: " + printable(result.what_is_done));
     if (!result.what_is_right.empty())
         print_text("    what is right: " + printable(result.what_is_right));
-    // With -v they stand in the table already.
+    // With -v the table has them already.
     if (!options_.verbose && result.verdict != Verdict::unsupported) {
         print_details(result.details, kShortDetails);
     }
-    // It is made for this terminal, and safe to print.
+    // The trace is made for this terminal, and safe to print.
     if (!result.picture.empty()) out_ << "\n" << result.picture << "\n";
-    // What this machine cannot have, another try will not give.
+    // If this machine does not permit a case, another try will not help.
     const bool again = result.verdict != Verdict::unsupported;
     if (!result.saved.empty()) out_ << "    kept in: " << printable(result.saved) << "\n";
     if (again && !result.replay.empty())
         print_command("    run again: " + printable(result.replay));
 }
 
-// A shell takes it over several lines.
+// A command that can be copied into a shell over several lines.
 void ConsoleReport::print_command(const std::string& text) {
     constexpr std::string_view kNext = " \\\n        ";
     std::string line = text;
@@ -214,7 +214,7 @@ void ConsoleReport::print_command(const std::string& text) {
     out_ << line << "\n";
 }
 
-// No line of the report is longer, so that a log can be read.
+// No line of the report is longer than this, so that a log remains readable.
 void ConsoleReport::print_text(const std::string& text) {
     constexpr std::size_t kGoesOn = 8;
     out_ << wrapped(text, kLineWidth, kGoesOn);
@@ -245,7 +245,7 @@ void ConsoleReport::print_not_run(const RunReport& report) {
         out_ << fmt::format("    ({} more: -v names them)\n", report.not_run.size() - shown);
 }
 
-// What stands last on a terminal is read first: what is wrong, in a few lines, and where to look.
+// The end of the output is read first: what is wrong, in a few lines, and where to look.
 void ConsoleReport::print_clauses(const std::vector<const CaseResult*>& failures) {
     if (failures.size() < 2) return;
     struct Clause {
@@ -280,7 +280,7 @@ void ConsoleReport::print_sums(const RunReport& report) {
 
 void ProgressLine::show(std::size_t number, std::size_t count, std::string_view id) {
     if (out_ == nullptr) return;
-    // Back to the first column, the line, and erase what is left of the one before.
+    // Go back to the first column, print the line, and erase the rest of the previous one.
     *out_ << fmt::format("\r[{}/{}] {}\x1b[K", number, count, printable(id)) << std::flush;
     shown_ = true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The reports that other programs read, JUnit XML and TAP: what they say, and that nothing that a
-// testee writes breaks them.
+// The reports for other programs, JUnit XML and TAP: their content, and that no output of a testee
+// breaks them.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -54,7 +54,7 @@ std::string every_byte() {
     return bytes;
 }
 
-// Everything in it that a testee can have written.
+// A report with everything that a testee can have written.
 RunReport hostile_report() {
     CaseResult result = failure();
     result.message = result.details = result.picture = result.replay = result.saved = every_byte();
@@ -91,7 +91,7 @@ again: kmes-conformance --filter E21/twice -- ./consumer
 )");
 }
 
-// A server must not take a run for clean that is not.
+// A server must not take a run with problems for a clean one.
 TEST(Junit, CountsWhatIsNeitherPassedNorFailed) {
     RunReport report = report_of({result_of("a/b", Verdict::unsupported, "no device"),
                                   result_of("a/c", Verdict::inconclusive, "too slow"),

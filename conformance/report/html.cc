@@ -34,7 +34,7 @@ namespace {
 
 using html::text;
 
-// The gravest first.
+// The most serious verdict first.
 constexpr Verdict kColumns[] = {Verdict::fail, Verdict::suite_error, Verdict::inconclusive,
                                 Verdict::unsupported, Verdict::pass};
 
@@ -47,19 +47,19 @@ std::string badge(Verdict verdict) {
                        spoken(verdict));
 }
 
-// A pass may name no clause: then that of its id.
+// A pass may name no clause: the clause is then that of its id.
 std::string clause_of(const CaseResult& result) {
     return result.clause.empty() ? result.id.substr(0, result.id.find('/')) : result.clause;
 }
 
-// A value of data-*: what the filters compare must be the same text everywhere.
+// A value of data-*. The filters compare texts, so it must be the same everywhere.
 std::string data_of(const CaseResult& result) {
     return fmt::format(R"(data-verdict="{}" data-level="{}" data-clause="{}")",
                        verdict_name(result.verdict), level_name(result.level),
                        text(clause_of(result)));
 }
 
-// Sums of one line of a table, by verdict.
+// The totals of one row of a table, by verdict.
 using Sums = std::map<Verdict, std::uint64_t>;
 
 std::string sum_cells(const Sums& sums) {
@@ -111,7 +111,7 @@ class Document {
         return verdict == Verdict::inconclusive ? "Inconclusive" : "Unsupported here";
     }
 
-    // In the order in which a person should read them.
+    // Puts the failures into the order for the reader.
     void order_failures() {
         failures_ = report_.telling;
         if (failures_.empty()) failures_ = indexes_of(Verdict::fail);
@@ -199,7 +199,7 @@ class Document {
         out_ += "</dl>\n";
     }
 
-    // -- Sums -------------------------------------------------------------------------------
+    // -- Totals -----------------------------------------------------------------------------
 
     void add_sums() {
         out_ +=
@@ -218,7 +218,7 @@ class Document {
         out_ += "</div>\n";
     }
 
-    // Broken clauses first, in the order in which they are to be read, and where to read.
+    // Lists broken clauses first, in the order for the reader, each with the case to read.
     void add_clauses() {
         std::map<std::string, Sums> clauses;
         for (const CaseResult& result : report_.results)

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 """The HTML report, as a file and in a real browser.
 
-Of each document it checks that it is well-formed, loads nothing, and has no script but its own.
-Where Chromium is installed, it takes screenshots (in the outputs of the test) in light, dark, wide
-and narrow, and checks the documents that the browser has made: filters, places, colours, and that
-no text of a testee acts. Without Chromium it says so, and fails only if KMES_NEEDS_BROWSER is set.
+Checks that each document is well-formed, loads nothing, and has only its own script. If Chromium
+is installed, takes screenshots (in the outputs of the test) in light, dark, wide and narrow. It
+also checks the documents that the browser has made: filters, positions, colours, and that no text
+of a testee acts. Without Chromium it says so, and fails only if KMES_NEEDS_BROWSER is set.
 """
 
 import base64
@@ -28,7 +28,7 @@ BROWSER = shutil.which("chromium") or shutil.which("chromium-browser")
 SCALE = float(os.environ.get("KMES_TIMEOUT_SCALE") or 1)
 VOID = {"meta", "col", "br", "input", "img", "link"}
 
-# Run in the page, in a copy without the policy: what is where, and in which colours.
+# Runs in a copy of the page without the policy, and reports positions and colours.
 PROBE = """
 <script>
 (() => {
@@ -139,14 +139,14 @@ def chromium(path, *words):
 
 
 def screenshot(path, name, width, height, *words):
-    """The size of the picture, as its header has it."""
+    """The size of the picture, from its header."""
     picture = os.path.join(OUTPUTS, name + ".png")
     chromium("file://" + path, f"--window-size={width},{height}", "--screenshot=" + picture,
              *words)
     with open(picture, "rb") as file:
         data = file.read()
     assert data[:8] == b"\x89PNG\r\n\x1a\n"
-    # A page of one colour takes far less.
+    # A picture of one colour takes far fewer bytes.
     assert len(data) > 10000, f"{name}: {len(data)} bytes"
     return struct.unpack(">II", data[16:24])
 
@@ -209,7 +209,7 @@ class Browser(unittest.TestCase):
         self.assertIn("<output>1 of 5 cases</output>", dom)
         dom = chromium(sample + "#level=must&text=UNSUPP", "--dump-dom")
         self.assertIn("<output>1 of 5 cases</output>", dom)
-        # A link to a case shows it, whatever was filtered.
+        # A link to a case shows it, even if a filter had hidden it.
         dom = chromium(sample + "#case-2", "--dump-dom")
         article = dom[dom.index("id=\"case-2\""):]
         self.assertRegex(article[:article.index("<summary>")], "<details open=")

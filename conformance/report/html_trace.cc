@@ -39,7 +39,7 @@ class Diagram {
         return column == 0 ? "producer" : fmt::format("thread {}", trace_.threads[column - 1]);
     }
 
-    // 0: the producer, or none.
+    // Returns 0 for the producer, or for none.
     std::size_t column_of(std::int32_t thread) const {
         const auto found = std::find(trace_.threads.begin(), trace_.threads.end(), thread);
         return found == trace_.threads.end()
@@ -108,8 +108,8 @@ class Diagram {
                            name_of(column), cpu, text(row.text), reference(row), change);
     }
 
-    // The arrow's far end: a store of a thread changes the producer's page, and the producer wakes
-    // threads. None: the column itself.
+    // The other end of the arrow: a store of a thread changes the producer's page, and the producer
+    // wakes threads. Returns `column` itself if there is no arrow.
     std::size_t far_end(const TraceRow& row, std::size_t column) const {
         if (column != 0) return row.change.empty() ? column : 0;
         std::size_t end = 0;
@@ -117,7 +117,7 @@ class Diagram {
         return end;
     }
 
-    // The part of the arrow in a cell between, or at, its ends.
+    // The part of the arrow in this cell, at one of its ends or in between.
     static std::string arrow_class(std::size_t cell, std::size_t from, std::size_t to) {
         if (from == to || cell < std::min(from, to) || cell > std::max(from, to)) return "";
         const std::string direction = from < to ? " rightward" : "";

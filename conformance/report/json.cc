@@ -26,7 +26,7 @@ Json words_to_json(const std::vector<std::string>& words) {
     return list;
 }
 
-// An optional member is absent where there is nothing to say.
+// An optional member is absent if it is empty.
 void add_text(Json& value, const char* name, std::string_view text) {
     if (!text.empty()) value[name] = valid_utf8(text);
 }
@@ -72,7 +72,7 @@ Json trace_to_json(const Trace& trace) {
     return value;
 }
 
-// One entry for each line; a newline at the end begins none.
+// One entry for each line; a final newline starts no further entry.
 Json lines_to_json(std::string_view text) {
     Json lines = Json::array();
     while (!text.empty()) {
@@ -181,7 +181,7 @@ std::string to_json(const RunReport& report) {
     }
     value["cases"] = Json::array();
     for (const CaseResult& result : report.results) value["cases"].push_back(case_to_json(result));
-    // A run that ended early says so.
+    // Only a run that ended early has these.
     if (!report.preflight.empty()) value["preflight"] = valid_utf8(report.preflight);
     if (report.interrupted) value["interrupted"] = true;
     if (!report.not_run.empty()) value["not_run"] = words_to_json(report.not_run);

@@ -47,7 +47,7 @@ std::vector<std::string> words_of(const JsonReader& json) {
     return words;
 }
 
-// 0 where there is no such member.
+// Returns 0 if there is no such member.
 std::uint64_t number_in(const JsonReader& json, const char* name, std::uint64_t most) {
     if (!json.has(name)) return 0;
     const JsonReader member = json.at(name);
@@ -268,7 +268,7 @@ void read_shard(const JsonReader& json, RunReport& report) {
 }
 
 RunReport read_report(const JsonReader& json) {
-    // Before everything else: another version may have other members.
+    // Check the version first: another version may have other members.
     const JsonReader version = json.at("schema");
     if (version.number(0, kAny64) != kReportSchema)
         version.fail(fmt::format("{}, the only schema that this suite reads", kReportSchema));
@@ -294,7 +294,7 @@ RunReport read_report(const JsonReader& json) {
             item.at("id").fail("an id that no other case has");
     }
     report.preflight = text_in(json, "preflight");
-    // No case ran, and the file does not say for which of the reasons.
+    // No case ran, and the file does not give the exact reason.
     if (!report.preflight.empty()) report.preflight_status = kExitSuite;
     report.interrupted = truth_in(json, "interrupted");
     if (json.has("not_run")) report.not_run = words_of(json.at("not_run"));

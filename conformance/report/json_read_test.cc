@@ -101,8 +101,8 @@ TEST(JsonRead, GivesTheSameReport) {
     EXPECT_EQ(to_json(read.report), text);
 }
 
-// Every member that the schema has is in the report above, so that none can be forgotten there.
-// `values`: those that the report has in this place.
+// The report above must have every member of the schema, so that none is forgotten. `values`: the
+// values of the report at this place.
 void expect_members(const nlohmann::json& schema, const nlohmann::json& part,
                     const std::vector<nlohmann::json>& values, const std::string& place) {
     if (part.contains("$ref")) {
@@ -135,7 +135,7 @@ TEST(JsonRead, IsTestedWithEveryMemberOfTheSchema) {
     expect_members(schema, schema, reports, "report");
 }
 
-// Every member in turn is missing, unknown, or of another kind. None of them is a crash, and each
+// Every member in turn is removed, renamed, or gets another type. None of these crashes, and each
 // refusal is one line.
 void expect_refusals(const nlohmann::json& whole, const nlohmann::json::json_pointer& place) {
     const nlohmann::json& value = whole.at(place);

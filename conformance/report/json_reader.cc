@@ -17,7 +17,7 @@ constexpr std::size_t kShownBytes = 40;
 
 using Json = nlohmann::json;
 
-// A value for a message: never long, never anything that a terminal acts on.
+// Returns a value for a message: short, and without control characters.
 std::string show(const Json& json) {
     if (json.is_object()) return fmt::format("an object of {} members", json.size());
     if (json.is_array()) return fmt::format("a list of {} items", json.size());

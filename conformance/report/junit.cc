@@ -15,13 +15,13 @@
 namespace kmes::conformance {
 namespace {
 
-// A case of the suite by the words of JUnit.
+// A case of the suite in the terms of JUnit.
 struct Element {
     std::string_view name;  // empty: passed
     std::string_view type;
 };
 
-// A known failure is skipped: it must not fail the job, nor count as passed.
+// A known failure is skipped: it must neither fail the job nor count as passed.
 Element element_of(const CaseResult& result) {
     if (result.is_known) return {"skipped", ""};
     switch (result.verdict) {

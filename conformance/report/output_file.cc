@@ -26,7 +26,7 @@ namespace {
 
 constexpr mode_t kFileMode = 0666;
 constexpr mode_t kAllModeBits = 07777;
-// As many links as the kernel follows in one path.
+// The limit of the kernel for links in one path.
 constexpr int kLinksAtMost = 40;
 constexpr int kWaitForReaderMs = 20;
 constexpr int kWaitsForReader = 250;
@@ -51,7 +51,7 @@ bool is_in_procfs(const std::string& path) {
     return ::statfs(folder_of(path).c_str(), &system) == 0 && system.f_type == PROC_SUPER_MAGIC;
 }
 
-// The target of a symbolic link as the link has it. Nothing: it is no link.
+// Returns the target of a symbolic link as it is stored; nothing if the path is no link.
 std::optional<std::string> link_target(const std::string& path) {
     std::array<char, PATH_MAX> text;
     const ssize_t length = ::readlink(path.c_str(), text.data(), text.size());
@@ -60,7 +60,7 @@ std::optional<std::string> link_target(const std::string& path) {
     return target.starts_with('/') ? target : folder_of(path) + "/" + target;
 }
 
-// The number N where the path is /proc/self/fd/N in one of its spellings.
+// Returns the number N if the path is /proc/self/fd/N in one of its spellings.
 std::optional<int> own_descriptor(const std::string& path) {
     std::array<char, PATH_MAX> real;
     if (::realpath(folder_of(path).c_str(), real.data()) == nullptr) return std::nullopt;
@@ -73,7 +73,7 @@ std::optional<int> own_descriptor(const std::string& path) {
     return std::atoi(name.c_str());
 }
 
-// A writable duplicate of a descriptor of this process, or -1 and errno.
+// Returns a writable duplicate of a descriptor of this process, or -1 and errno.
 int duplicate(int fd) {
     const int flags = ::fcntl(fd, F_GETFL);
     if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY) {
@@ -83,8 +83,8 @@ int duplicate(int fd) {
     return ::fcntl(fd, F_DUPFD_CLOEXEC, 0);
 }
 
-// Opens for writing. The reader of a FIFO may be about to open it. It is waited for in steps, and
-// not for ever; a blocking open would not end by a signal that comes before it.
+// Opens for writing. The reader of a FIFO may be about to open it: waits for it in steps, with a
+// limit. A blocking open would miss a signal that arrives just before it.
 int open_for_writing(const std::string& path, bool is_fifo, const StopFlag* stop) {
     const int flags = O_WRONLY | O_CLOEXEC | O_NOCTTY;
     if (!is_fifo) return ::open(path.c_str(), flags);
@@ -127,7 +127,7 @@ OutputFile::Status OutputFile::open(const std::string& path, const StopFlag* sto
         struct stat itself{};
         const bool is_link = ::lstat(target_.c_str(), &itself) == 0 && S_ISLNK(itself.st_mode);
         if (is_link || !S_ISREG(status.st_mode)) return open_in_place(status.st_mode, stop);
-        // A file that may not be written is not replaced behind its back.
+        // A file without write permission must not be replaced.
         if (::access(target_.c_str(), W_OK) != 0) {
             fail("cannot write", errno);
             return Status::unwritable;
@@ -177,7 +177,7 @@ OutputFile::Status OutputFile::try_folder() {
         return refuse("the folder \"" + printable(folder) + "\" of the " + what_ + " is not there");
     }
     if (!make_temporary()) return Status::unwritable;
-    // Nothing is left of a run that is killed.
+    // A killed run must leave no file.
     discard();
     is_open_ = true;
     return Status::ok;
@@ -200,7 +200,8 @@ bool OutputFile::write_temporary(std::string_view text) {
 bool OutputFile::take_over_rights() {
     struct stat old_file{};
     if (::stat(target_.c_str(), &old_file) != 0) {
-        // mkostemp makes a private file; a report has the rights of any other file of this user.
+        // mkostemp makes a private file, but a report has the permissions of any other file of this
+        // user.
         const mode_t mask = ::umask(0);
         ::umask(mask);
         return ::fchmod(fd_, kFileMode & ~mask) == 0;
@@ -236,7 +237,7 @@ bool OutputFile::commit(std::string_view text) {
     if (!write_temporary(text)) return false;
     struct stat there{};
     const bool is_there = ::lstat(target_.c_str(), &there) == 0;
-    // What has come to its place since open() is not replaced either.
+    // A file that appeared there after open() is not replaced either.
     if (is_there && !S_ISREG(there.st_mode))
         return fail("cannot replace", S_ISDIR(there.st_mode) ? EISDIR : EEXIST);
     if (!take_over_rights()) return is_there ? write_over(text) : fail("cannot write", errno);

@@ -254,7 +254,7 @@ TEST(Console, ALineForOneOfManyFailuresIsShort) {
     EXPECT_EQ(valid_utf8(line), line) << "no character is cut in two";
 }
 
-// Whatever a failing run says: a log can be read, and the command can be typed.
+// Whatever a failing run says, its log must be readable, and the command can be typed.
 TEST(Console, HasNoLineThatIsLongerThan200Bytes) {
     RunReport report = small_report();
     CaseResult& failed = report.results[1];
@@ -378,7 +378,7 @@ TEST(OutputFile, IsThereOnlyWhenItIsWhole) {
     {
         OutputFile file;
         ASSERT_EQ(file.open(folder.file("report.json")), OutputFile::Status::ok);
-        // A run that is killed leaves nothing.
+        // A killed run leaves nothing.
         EXPECT_EQ(folder.entries(), 0u);
     }
     EXPECT_EQ(folder.entries(), 0u);
@@ -433,14 +433,15 @@ TEST(OutputFile, LeavesTheOldReportWhenTheRenameFails) {
     const Folder folder;
     OutputFile file;
     ASSERT_EQ(file.open(folder.file("report")), OutputFile::Status::ok);
-    // Something that a file cannot replace comes to its place meanwhile.
+    // Meanwhile something appears at its place that a file cannot replace.
     std::filesystem::create_directory(folder.file("report"));
     EXPECT_FALSE(file.commit("x"));
     EXPECT_THAT(file.error(), HasSubstr("cannot replace the report file"));
     EXPECT_EQ(folder.entries(), 1u);
 }
 
-// -- What is no regular file, or not at the end of its path --------------------------------------
+// -- Special files, and links at the end of the path
+// ------------------------------------------------
 
 TEST(OutputFile, FollowsLinksAndKeepsThem) {
     const Folder folder;
@@ -538,7 +539,7 @@ TEST(OutputFile, RefusesASocketAndADescriptorThatCannotBeWritten) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     const std::string path = folder.file("socket");
-    // The folder of a test may have a longer path than an address takes.
+    // The folder of a test may have a longer path than a socket address permits.
     const int inside = ::open(folder.file(".").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     const std::string shorter = "/proc/self/fd/" + std::to_string(inside) + "/socket";
     ASSERT_LT(shorter.size(), sizeof address.sun_path);
@@ -560,7 +561,7 @@ TEST(OutputFile, KeepsModeAndOwnerOfWhatItReplaces) {
     const Folder folder;
     std::ofstream(folder.file("report")) << "old";
     ASSERT_EQ(::chmod(folder.file("report").c_str(), 0640), 0);
-    // Only root may give a file away, and in a user namespace only to the users that it has.
+    // Only root may change the owner of a file, and in a user namespace only to its own users.
     const bool is_given_away = ::chown(folder.file("report").c_str(), 12, 34) == 0;
     static_cast<void>(is_given_away);
     struct stat before;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The summary, the exit status.
+// The summary and the exit status.
 #include "conformance/report/result.h"
 
 namespace kmes::conformance {

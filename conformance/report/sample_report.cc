@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Prints a made-up report that has everything, for the tests of its forms:
+// Prints a made-up report with all features, for the tests of its forms:
 //
 //   sample_report FORM [hostile]
 //
-// With `hostile`, every text has all bytes and the markup of the form in it, and is long.
+// With `hostile`, every text is long, and contains all bytes and the markup of the form.
 #include <cstdio>
 #include <string>
 #include <string_view>

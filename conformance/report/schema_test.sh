@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The JSON report follows its schema: a made-up one that has everything, also with every byte in its
-# texts, and that of a real run with failures. The schema is strict: a member that it does not know
-# is a violation.
+# The JSON report follows its schema. Checked are a made-up one with all features, the same with
+# every byte in its texts, and that of a real run with failures. The schema is strict: an unknown
+# member is a violation.
 set -uo pipefail
 
 readonly FOLDER=conformance/report
@@ -19,7 +19,7 @@ validate() { python3 -B "$FOLDER/validate.py" "$SCHEMA" "$@"; }
 
 $FOLDER/sample_report json >"$TEST_TMPDIR/sample.json" || fail "no sample"
 $FOLDER/sample_report json hostile >"$TEST_TMPDIR/hostile.json" || fail "no hostile sample"
-# A case of a consumer that never loads write_pos again: a failure with its trace.
+# A case on a consumer that never loads write_pos again: a failure with its trace.
 conformance/kmes-conformance --cpus 1 --filter E2/event-at-every-step \
     --save "$TEST_TMPDIR/saved" --report json --report-file "$TEST_TMPDIR/run.json" \
     -- conformance/testees/broken_no-recheck >"$TEST_TMPDIR/run.log"
@@ -33,7 +33,7 @@ if [ "$status" -eq 77 ]; then
 fi
 [ "$status" -eq 0 ] || fail "the schema does not describe the report"
 
-# The test sees violations.
+# Proves that the test notices violations.
 sed 's/"pass": 1/"pass": -1/' "$TEST_TMPDIR/sample.json" >"$TEST_TMPDIR/bad.json"
 if validate "$TEST_TMPDIR/bad.json" >"$TEST_TMPDIR/bad.log"; then fail "a negative count"; fi
 sed 's/"schema": 2,/"schema": 2, "more": 1,/' "$TEST_TMPDIR/sample.json" >"$TEST_TMPDIR/bad.json"

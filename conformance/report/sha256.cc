@@ -72,7 +72,7 @@ std::array<std::uint8_t, 32> sha256(std::string_view bytes) {
     const std::uint64_t bits = std::uint64_t{bytes.size()} * 8;
     for (; bytes.size() >= kBlockBytes; bytes.remove_prefix(kBlockBytes))
         add_block(state, bytes.substr(0, kBlockBytes));
-    // The rest, one set bit, zeros, and the length in the last eight bytes of a block.
+    // The remaining bytes, one set bit, zeros, and the length in the last eight bytes of a block.
     std::string rest(bytes);
     rest.push_back('\x80');
     while (rest.size() % kBlockBytes != kBlockBytes - 8) rest.push_back('\0');

@@ -27,15 +27,15 @@ std::string description(std::string_view text) {
     return escaped;
 }
 
-// A string of JSON is one of YAML.
+// A JSON string is also a YAML string.
 void add_field(std::string& out, std::string_view name, std::string_view value) {
     if (value.empty()) return;
     fmt::format_to(std::back_inserter(out), "  {}: {}\n", name,
                    nlohmann::json(printable(value)).dump());
 }
 
-// Lines as they are: a block with an indentation of two, which begins with spaces where the text
-// does.
+// Adds lines unchanged, as a block with an explicit indentation of two, because the text may begin
+// with spaces.
 void add_lines(std::string& out, std::string_view name, std::string_view value) {
     if (value.empty()) return;
     const std::string text = printable(value, true);
@@ -78,7 +78,7 @@ std::string to_tap(const RunReport& report) {
                        description(result.id));
         if (is_skipped)
             fmt::format_to(std::back_inserter(out), " # SKIP {}", printable(result.message));
-        // The directive of TAP for what is to be mended: a harness does not count it as a failure.
+        // TAP's directive for what is still to be fixed: a harness does not count it as a failure.
         if (result.is_known)
             out +=
                 " # TO"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Text from a testee made safe to print.
+// Makes text from a testee safe to print.
 #include "conformance/report/text.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ std::string printable(std::string_view bytes, bool keep_lines) {
     return filter(bytes, [keep_lines](std::uint32_t character) {
         if (character == '\n' || character == '\t') return keep_lines;
         const bool control = character < 0x20 || (character >= 0x7f && character < 0xa0);
-        // Marks that change the direction of writing, or end the line.
+        // Characters that change the direction of writing or end the line.
         const bool moves = character == 0x2028 || character == 0x2029 ||
                            (character >= 0x202a && character <= 0x202e) ||
                            (character >= 0x2066 && character <= 0x2069);
@@ -130,7 +130,7 @@ std::string wrapped(std::string_view text, std::size_t width, std::size_t indent
         text.remove_prefix(std::min(end + 1, text.size()));
         while (line.size() > width) {
             std::size_t cut = line.rfind(' ', width);
-            // Not within the indentation.
+            // Do not cut within the indentation.
             if (cut == std::string::npos || line.find_first_not_of(' ') >= cut) {
                 cut = width;
                 while (cut > indent + 1 && is_inside_character(line[cut])) --cut;

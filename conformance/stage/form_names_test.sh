@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# form_names_test.sh LIBRARY...: each name that the core defines for another form of the layout has
-# the letter of the form (form_names.h), so that it is not linked in the place of form A.
+# form_names_test.sh LIBRARY...: each name that the core defines for another form of the layout
+# contains the letter of the form (form_names.h), so that the linker never takes it for that of form
+# A.
 set -u
 
 faults=0

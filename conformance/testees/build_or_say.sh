@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# build_or_say.sh rust|go SOURCE PROGRAM TOOLCHAIN [OPTION...]: compiles an example with the given
-# options of the compiler, and writes the compiler's version to the file TOOLCHAIN. Without a
-# compiler the program becomes one that says so and exits with 77, and TOOLCHAIN has the line
-# "none"; an example that does not compile fails the build.
+# build_or_say.sh rust|go SOURCE PROGRAM TOOLCHAIN [OPTION...]: compiles an example with these
+# compiler options, and writes the compiler's version to the file TOOLCHAIN. Without a compiler,
+# PROGRAM becomes a script that says so and exits with 77, and TOOLCHAIN has the line "none". An
+# example that does not compile fails the build.
 set -eu
 
 language=$1
@@ -33,7 +33,7 @@ rust)
     ;;
 go)
     command -v go >/dev/null 2>&1 || without go
-    # Everything that it writes goes beside the program; nothing comes from a network.
+    # The compiler writes everything beside the program, and uses no network.
     GOPATH=$(mktemp -d)
     export GOPATH GOCACHE="$GOPATH/cache" CGO_ENABLED=0 GOPROXY=off GOTOOLCHAIN=local
     go version >"$toolchain"

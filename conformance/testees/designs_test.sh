@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# designs_test.sh NUMBER {NAME [TOOLCHAIN] -- PROGRAM next}...: so many of these pass the suite,
-# each as foreign_test.sh has it; others each day, until all have had their turn.
+# designs_test.sh NUMBER {NAME [TOOLCHAIN] -- PROGRAM next}...: NUMBER of these pass the suite, each
+# run by foreign_test.sh. Each day takes others, until all have had their turn.
 set -u
 
 number=$1

@@ -15,7 +15,7 @@ for example in c/consumer.c cpp/consumer.cc go/consumer.go python/consumer.py ru
     fi
 done
 
-# None of the foreign ones uses anything of ours.
+# The examples use nothing of this tree.
 if grep -n 'include "' c/consumer.c; then
     echo "FAIL: c/consumer.c includes a file of this tree"
     failures=1

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# foreign_test.sh NAME [TOOLCHAIN] [OPTIONS...] -- PROGRAM ARGS...: an example passes the suite,
-# with these options. TOOLCHAIN is the file that says with what it was built; with "none" in it the
-# test says so and is left out. KMES_SHARE=N in the environment: one of N shards, another each day.
+# foreign_test.sh NAME [TOOLCHAIN] [OPTIONS...] -- PROGRAM ARGS...: an example passes the suite with
+# these options. TOOLCHAIN is the file with the compiler's version; if it says "none", the test
+# prints that and is skipped. KMES_SHARE=N in the environment: runs one of N shards, another each
+# day.
 set -u
 
 name=$1

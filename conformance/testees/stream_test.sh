@@ -12,7 +12,7 @@ CORRECT=$(readlink -f -- "$3") BROKEN=$(readlink -f -- "$4")
 readonly SUITE KMESCTL CORRECT BROKEN
 source kmesctl/testing.sh
 
-# record FILE COMMAND...: what COMMAND emits.
+# record FILE COMMAND...: records what COMMAND emits.
 record() {
     local file=$1 recorder
     shift
@@ -34,7 +34,7 @@ emit_some() {
     done
 }
 
-# suite STATUS PATTERN OPTIONS...: its output has the pattern.
+# suite STATUS PATTERN OPTIONS...: the output must match the pattern.
 suite() {
     local status=$1 pattern=$2 is
     shift 2
@@ -44,7 +44,7 @@ suite() {
     grep -q -- "$pattern" said || fail "suite $*: $(cat said)"
 }
 
-# refused PATTERN FILE: one line, before any case.
+# refused PATTERN FILE: expects one line, before any case.
 refused() {
     suite 2 "$1" --stream "$2" --filter 'stream/*' -- "$CORRECT"
     [ "$(wc -l <said)" -eq 1 ] || fail "$2: more than a line: $(cat said)"

@@ -26,7 +26,7 @@ _plain_settings = transition(
 )
 
 def _testee_impl(ctx):
-    # A transition makes a list of the attribute.
+    # With a transition, the attribute is a list.
     built = ctx.attr.binary[0]
     binary = built[DefaultInfo].files_to_run.executable
     output = ctx.actions.declare_file(ctx.label.name)
@@ -63,8 +63,8 @@ def cc_testee(name, visibility = None, tags = [], linkopts = [], **kwargs):
         name = name + ".plain",
         tags = ["manual"],
         visibility = ["//visibility:private"],
-        # Bazel links every program with libstdc++ and libm. What somebody builds from C has none
-        # of them, and starts in six tenths of the time.
+        # Bazel links every program with libstdc++ and libm. An ordinary C program has neither, and
+        # starts in six tenths of the time.
         linkopts = linkopts + ["-Wl,--as-needed"],
         **kwargs
     )

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes_attach, served in the testee (event-model.md, "Calls"; docs/layouts.md): the fds of all CPUs
-// or the fd of one, EFAULT as a kernel gives it. Knows injection and buffers; the answer itself
-// comes from the runner's handler.
+// Serves kmes_attach in the testee (event-model.md, "Calls"; docs/layouts.md): the fds of all CPUs
+// or the fd of one, and EFAULT as from a kernel. Knows injection and buffers. The runner's handler
+// provides the answer.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -20,8 +20,8 @@
 namespace kmes::conformance {
 namespace {
 
-// One page for paths, and one for each system call whose vector of pointers is rewritten at the
-// same time (redirect.cc).
+// One page for paths, and one for each simultaneous system call with a rewritten vector of pointers
+// (redirect.cc).
 constexpr size_t kScratchSlots = 64;
 constexpr uint64_t kScratchBytes = kPageBytes * (1 + kScratchSlots);
 constexpr rlim_t kSpareDescriptors = 16;
@@ -32,7 +32,7 @@ bool is_writable(pid_t tid, uint64_t address, size_t size_bytes) {
            write_memory(tid, address, content.data(), size_bytes);
 }
 
-// Errors that a program meets on a full machine or by its own limits; others are faults of the
+// Errors that a program gets on a full machine or at its own limits. All others are faults of the
 // runner.
 bool is_honest_shortage(int64_t result) {
     return result == -EMFILE || result == -ENFILE || result == -ENOMEM;
@@ -59,7 +59,7 @@ int64_t Tracer::Engine::open_runner_fd(Injection& injection, Thread& thread, int
     return open_path(injection, thread, path, flags, flags == O_RDONLY);
 }
 
-// openat in the testee. `is_ours`: the descriptor is closed again before the testee goes on.
+// Executes openat in the testee. `is_ours`: the descriptor is closed before the testee resumes.
 int64_t Tracer::Engine::open_path(Injection& injection, Thread& thread, const std::string& path,
                                   int flags, bool is_ours) {
     if (!ensure_scratch(injection, thread)) return injection.usable() ? -ENOMEM : -ESRCH;
@@ -71,7 +71,7 @@ int64_t Tracer::Engine::open_path(Injection& injection, Thread& thread, const st
     const auto open_flags = static_cast<uint64_t>(flags | O_CLOEXEC);
     const int64_t fd = injection.call(SYS_openat, at_current, scratch, open_flags, 0);
     if (fd != -EMFILE || !is_ours) return fd;
-    // This descriptor is ours, not the testee's: its limit must not count. It is put back at once.
+    // This descriptor is ours, so the testee's limit must not apply. It is restored at once.
     rlimit old{};
     if (prlimit(thread.process, RLIMIT_NOFILE, nullptr, &old) != 0) return fd;
     rlimit wider = old;
@@ -83,7 +83,7 @@ int64_t Tracer::Engine::open_path(Injection& injection, Thread& thread, const st
     return again;
 }
 
-// The same file under a number from least_fd_ on; the same number where that cannot be had.
+// Moves the fd to a number from least_fd_ on. Returns the old number if none is free.
 int64_t Tracer::Engine::move_fd_up(Injection& injection, int64_t fd) {
     if (fd < 0 || fd >= least_fd_) return fd;
     const auto from = static_cast<uint64_t>(fd);
@@ -110,7 +110,7 @@ int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachA
     for (const int fd : fds) injection.call(SYS_close, static_cast<uint64_t>(fd));
     fds.clear();
     if (!is_honest_shortage(failed)) {
-        // (One that has been killed meanwhile is no such case.)
+        // (A killed thread is no such case.)
         const auto reason = failed == -ESRCH ? TracerTrouble::Reason::none_known
                                              : TracerTrouble::Reason::its_rights;
         push(thread,
@@ -126,9 +126,9 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
     const bool is_foreign = testee_ != 0 && thread.process != testee_;
     if (!is_foreign) testee_ = thread.process;
     Injection injection(*this, thread);
-    // To the exit of a call without effect: from there every answer is given in the same way. The
-    // call itself does, with nowhere to write to, whatever a kernel says of it: a filter of the
-    // testee's own lets it pass, and may refuse any other.
+    // Moves the thread to the exit of a call without effect, so that every answer is given in the
+    // same way. That call is kmes_attach itself, which writes nothing here, whatever the kernel
+    // returns. A filter of the testee permits it, but may refuse any other call.
     injection.call(call_number_of(registers));
     if (!injection.usable()) return;
     if (is_foreign) {
@@ -148,7 +148,7 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
         serve_one_cpu(injection, thread, registers, std::move(event));
 }
 
-// Without the memory of the testee no call can be served.
+// Call it if the testee's memory cannot be read: then no call can be served.
 void Tracer::Engine::note_unreadable(Thread& thread) {
     push(thread, TracerTrouble{thread.tid,
                                "the memory of the testee cannot be read, because the process "
@@ -160,7 +160,7 @@ AttachAnswer Tracer::Engine::ask_handler(const AttachRequest& request) const {
     return attach_handler_ ? attach_handler_(request) : AttachAnswer{EAGAIN, {}, 0};
 }
 
-// All fds or none, ERANGE with the number needed.
+// Returns all fds or none; ERANGE with the number needed.
 void Tracer::Engine::serve_all_cpus(Injection& injection, Thread& thread,
                                     const user_regs_struct& registers, Attached event) {
     const uint64_t fds_at = registers.rdi;
@@ -184,7 +184,7 @@ void Tracer::Engine::serve_all_cpus(Injection& injection, Thread& thread,
     }
     const auto needed = static_cast<int32_t>(answer.buffers.size());
     if (answer.error == 0 && *slots < needed) {
-        // Too few slots, or none: no fd is made, and the number needed is told.
+        // Too few slots, or none: return the number needed, and no fd.
         write_memory(thread.tid, count_at, &needed, sizeof needed);
         event.count_written = needed;
         answer.error = ERANGE;
@@ -208,8 +208,8 @@ void Tracer::Engine::serve_all_cpus(Injection& injection, Thread& thread,
     finish_attach(injection, thread, std::move(event));
 }
 
-// The fd of one CPU is the result. No CPU has the number: EINVAL. `*capacity` is checked first, and
-// is written only together with an fd, or as the answer to kAskForCount.
+// Returns the fd of one CPU; EINVAL for an unknown CPU. `*capacity` is checked first. It is written
+// only together with an fd, or as the answer to kAskForCount.
 void Tracer::Engine::serve_one_cpu(Injection& injection, Thread& thread,
                                    const user_regs_struct& registers, Attached event) {
     const auto cpu = static_cast<uint32_t>(registers.rdi);

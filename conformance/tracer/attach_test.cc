@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes_attach as a testee sees it, from programs of many kinds: what event-model.md says of the
-// call, and what the testee contract says of the start.
+// kmes_attach as a testee sees it, from programs of many kinds: event-model.md describes the call,
+// and the testee contract the start.
 
 #include <cerrno>
 #include <fstream>
@@ -110,7 +110,7 @@ TEST_P(AttachTest, StartsTheTesteeAsTheContractSays) {
     EXPECT_EQ(run.tracer.read_report(), "");
 }
 
-// As the contract has it: descriptor 1 where the variable is not set.
+// By the contract: descriptor 1 if the variable is not set.
 TEST(Report, IsTheStandardOutputOfAProgramWithoutTheVariable) {
     TestRun run;
     run.tracer.start({"sh", "-c", "echo before; exec env -u KMES_REPORT_FD \"$0\" few-descriptors",
@@ -203,8 +203,8 @@ TEST_P(AttachTest, ServesAnInterpreter) {
     EXPECT_EQ(run.tracer.standard_output(), "attached 2, byte 42, word 1\n");
 }
 
-// Its own filter, which comes behind a first attach, lets a second one pass and refuses what the
-// tracer would do for it: that is told, once, and the run goes on.
+// The testee installs its own filter after a first attach. The filter permits a second attach and
+// refuses the injected calls. The tracer reports that once, and the run continues.
 TEST_P(AttachTest, AFilterThatRefusesAllElseIsTold) {
     TestRun run(options_for(GetParam()));
     run.start("own-filter");
@@ -222,7 +222,7 @@ TEST_P(AttachTest, AFilterThatRefusesAllElseIsTold) {
     EXPECT_EQ(troubles[0].reason, TracerTrouble::Reason::its_rights) << troubles[0].what;
 }
 
-// Another thread ends the process in the middle of an attach: the status is that of the process.
+// Another thread ends the process during an attach: the exit status is that of the process.
 TEST_P(AttachTest, AnEndInTheMiddleIsTold) {
     for (int i = 0; i < 100; ++i) {
         TestRun run(options_for(GetParam()));
@@ -243,7 +243,7 @@ TEST_P(AttachTest, AnEndInTheMiddleIsTold) {
     }
 }
 
-// An outer filter answers 1091 with ENOSYS and outranks ours: the automatic way sees that.
+// An outer filter answers 1091 with ENOSYS and takes precedence: kAutomatic notices that.
 TEST(OuterFilter, IsFoundOutAndWorkedBelow) {
     TracerOptions options;
     options.simulate_outer_filter = true;

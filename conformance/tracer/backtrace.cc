@@ -18,13 +18,13 @@
 namespace kmes::conformance::tracing {
 namespace {
 
-// One walk over the frames of one thread. libdw hands its address to all that follow.
+// A walk over the frames of one thread. libdw passes its address to all callbacks.
 struct Walk {
     pid_t tid = 0;
     const user_regs_struct* registers = nullptr;
     size_t most = 0;
     std::vector<uint64_t> found;
-    const StackSnapshot* snapshot = nullptr;  // null: the memory of the thread is there
+    const StackSnapshot* snapshot = nullptr;  // null: read the memory of the thread
 };
 
 pid_t next_thread(Dwfl*, void* argument, void** thread_argument) {
@@ -52,7 +52,7 @@ bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void* argument) {
     return value.has_value();
 }
 
-// In the order that DWARF numbers them in; 16 is the return address, here the place itself.
+// In the order of DWARF's register numbers. 16 is the return address, here the place itself.
 bool set_registers(Dwfl_Thread* thread, void* argument) {
     const user_regs_struct& of = *static_cast<Walk*>(argument)->registers;
     const Dwarf_Word words[] = {of.rax, of.rdx, of.rcx, of.rbx, of.rsi, of.rdi,
@@ -70,7 +70,7 @@ int take_frame(Dwfl_Frame* frame, void* argument) {
     return walk.found.size() < walk.most ? DWARF_CB_OK : DWARF_CB_ABORT;
 }
 
-// Unwinding needs none, and nothing is to be looked for on a network.
+// Unwinding needs no debug information, and nothing may be fetched from a network.
 int find_no_debuginfo(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
                       GElf_Word, char**) {
     return -1;
@@ -120,8 +120,8 @@ class SnapshotUnwinder::Files {
     explicit Files(const ModuleTable& modules) : files_(dwfl_begin(&kCallbacks), dwfl_end) {
         if (files_ == nullptr) return;
         dwfl_report_begin(files_.get());
-        // Entries are in the order of addresses: the first of a file says where the file is. (That
-        // of its code may not: offset and address of a segment need not differ by the same.)
+        // Entries are sorted by address, so the first of a file has the file's address. (The entry
+        // of its code may not: offset and address of segments can differ by different amounts.)
         std::map<std::string, uint64_t> first;
         for (const MapsEntry& entry : modules.entries) {
             if (entry.file.inode == 0) continue;

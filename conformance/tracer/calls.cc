@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMostCallers = 16;
 
-// A shared object in a folder of the system.
+// Whether the file is a shared object in a system folder.
 bool is_system_library(std::string_view path) {
     constexpr std::string_view kFolders[] = {"/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/"};
     if (path == "[vdso]") return true;
@@ -43,7 +43,7 @@ CodeFrame from_source(SourceFrame&& source, bool is_library) {
     return frame;
 }
 
-// All that is known without debug information.
+// A frame without debug information.
 CodeFrame from_symbol(const MapsEntry& entry, const std::string& file, uint64_t offset) {
     CodeFrame frame;
     frame.place = symbol_at(file, offset);
@@ -55,7 +55,7 @@ CodeFrame from_symbol(const MapsEntry& entry, const std::string& file, uint64_t 
     return frame;
 }
 
-// False: the address is in no file.
+// Returns false if the address is in no file.
 bool add_frames(const ModuleTable& modules, uint64_t address, std::vector<CodeFrame>& frames) {
     const MapsEntry* entry = modules.find(address);
     if (entry == nullptr || !entry->executable || entry->file.inode == 0) return false;
@@ -74,7 +74,7 @@ bool add_frames(const ModuleTable& modules, uint64_t address, std::vector<CodeFr
     return true;
 }
 
-// Whether its caller is worth a look.
+// Whether the frame can be an accessor, so that its caller matters.
 bool may_be_accessor(const CodeFrame& frame) {
     return frame.is_library || frame.is_short || !frame.has_source;
 }
@@ -100,7 +100,7 @@ std::vector<CodeFrame> CallReader::frames(const CodePlace& code,
     if (!unwinder_ || unwinder_->modules() != modules.get())
         unwinder_ = std::make_unique<SnapshotUnwinder>(modules);
     for (const uint64_t address : unwinder_->callers(*stack, kMostCallers)) {
-        // Back into the call, which may be the last instruction of its function.
+        // Go back into the call, which may be the last instruction of its function.
         if (!add_frames(*modules, address - 1, frames) || !may_be_accessor(frames.back())) break;
     }
     return frames;
@@ -112,7 +112,7 @@ std::size_t authors_frame(const std::vector<CodeFrame>& frames,
     for (std::size_t i = 0; i < frames.size(); ++i) {
         const CodeFrame& frame = frames[i];
         if (frame.is_library) continue;
-        // A line of the program says more than a symbol.
+        // A source line of the program is better than a symbol.
         if (first_own == frames.size() || (frame.has_source && !frames[first_own].has_source))
             first_own = i;
         if (!frame.has_source) continue;

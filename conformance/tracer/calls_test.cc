@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The place in a program that is shown for an access, through accessors of each kind.
+// The place in a program that is shown for an access through accessors of each kind.
 #include "conformance/tracer/calls.h"
 
 #include <gmock/gmock.h>
@@ -33,14 +33,14 @@ TracerOptions with_stacks() {
     return options;
 }
 
-// The accesses of the program until it ends or sleeps, or until there are `most`.
+// Returns the accesses of the program until it ends or sleeps, or until there are `most`.
 std::vector<Access> accesses_of(TestRun& run, std::size_t most) {
     std::vector<Access> accesses;
     const auto mapped = run.next<Mapped>();
     if (!mapped || !run.tracer.guard_pages(mapped->mapping.id, 0, 2)) return accesses;
     CallReader reader;
     run.finish([&](const TracerEvent& event) {
-        // From here on nobody wakes it.
+        // After this, nobody wakes the program.
         if (std::holds_alternative<FutexWait>(event)) return run.tracer.kill_all();
         const auto* hit = std::get_if<GuardHit>(&event);
         if (hit == nullptr) return;
@@ -53,7 +53,7 @@ std::vector<Access> accesses_of(TestRun& run, std::size_t most) {
     return accesses;
 }
 
-// As the trace shows them. A text that follows itself is left out.
+// The texts as the trace shows them, without repetitions in a row.
 std::vector<std::string> texts_of(const std::vector<Access>& accesses) {
     std::map<std::string, std::set<std::uint64_t>> offsets_of;
     for (const Access& access : accesses) {
@@ -71,8 +71,8 @@ std::vector<std::string> texts_of(const std::vector<Access>& accesses) {
     return texts;
 }
 
-// What the comments of callers.cc say, in the order in which the lines run: is_replaced() stands
-// first and is called last but one.
+// Returns what the comments of callers.cc expect, in the order of execution: is_replaced() comes
+// first in the file and is called last but one.
 std::vector<std::string> wanted_of(const std::string& source) {
     std::ifstream lines(source);
     std::vector<std::string> wanted;
@@ -128,7 +128,7 @@ TEST(Calls, WithoutAStackThereAreNoCallers) {
     EXPECT_EQ(accesses[1].frames[0].function, "load");
 }
 
-// A page that a consumer accepts.
+// A page that consumers accept.
 void make_buffer(std::uint8_t* page) {
     const std::uint32_t version = 1;
     const std::uint64_t capacity = 65536;
@@ -139,7 +139,7 @@ void make_buffer(std::uint8_t* page) {
     std::memcpy(page + 24, &data_offset, sizeof data_offset);
 }
 
-// Until it sleeps; empty where the consumer was not built.
+// Runs the consumer until it sleeps. Returns nothing if it was not built.
 std::vector<std::string> texts_of_consumer(const std::string& name) {
     const std::string folder = "conformance/testees/";
     std::ifstream toolchain(folder + name + ".toolchain");
@@ -173,7 +173,7 @@ TEST_P(RustTest, AConsumerInRust) {
     EXPECT_THAT(texts, ::testing::Each(ContainsRegex(" consumer.rs:[0-9]+")));
 }
 
-// The frames of a tampered file may be wrong. Reading them must end, without a crash.
+// Frames of a damaged file may be wrong, but reading them must end without a crash.
 TEST(Calls, DebugInformationOfAnyContentIsRead) {
     std::ifstream file(testdata("callers_O2"), std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(file)), {});
@@ -185,7 +185,7 @@ TEST(Calls, DebugInformationOfAnyContentIsRead) {
     const int files = variable != nullptr ? std::atoi(variable) : 100;
     for (int i = 0; i < files; ++i) {
         std::string tampered = bytes;
-        // The headers of the file and its code are left alone.
+        // Keep the headers and the code of the file.
         for (int k = 0; k < 20; ++k)
             tampered[4096 + random() % (bytes.size() - 4096)] = static_cast<char>(random());
         std::filesystem::remove(path);
@@ -250,7 +250,7 @@ TEST(AuthorsFrame, PrefersALineOfTheProgram) {
     EXPECT_EQ(shown({accessor("get", "r.c:9"), no_source}), "get() r.c:9");
     EXPECT_EQ(shown({library("memcpy"), no_source}), "main+0x12 (via memcpy)");
     EXPECT_EQ(shown({no_source}), "main+0x12");
-    // As of the C library in a static program.
+    // As in a C library that is linked statically.
     CodeFrame copy = no_source;
     copy.function = "memcpy";
     EXPECT_EQ(shown({copy, frame("drain", "r.c:1")}), "drain() r.c:1 (via memcpy)");

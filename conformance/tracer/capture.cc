@@ -17,7 +17,7 @@ namespace kmes::conformance::tracing {
 namespace {
 
 constexpr uint64_t kFreeAtBytes = 1u << 20;  // one system call for each MiB is cheap enough
-constexpr int kLowestFd = 10;                // clear of the numbers that the child sets up
+constexpr int kLowestFd = 10;                // above the numbers that the child sets up
 
 [[noreturn]] void throw_errno(const char* what) {
     throw std::system_error(errno, std::generic_category(), what);
@@ -34,8 +34,8 @@ CaptureFile::~CaptureFile() {
 }
 
 int CaptureFile::open_for_append() const {
-    // A file description of its own: the flag O_APPEND belongs to the description, and the runner
-    // reads by offset.
+    // A separate file description: O_APPEND belongs to the description, and the runner reads by
+    // offset.
     const std::string path = "/proc/self/fd/" + std::to_string(fd_);
     const int opened = open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
     if (opened < 0) throw_errno("open of a testee's output file");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The table of instructions, and the words for one. Knows /proc and ELF files, no stops and no
+// The table of instructions, and their descriptions. Knows /proc and ELF files, no stops and no
 // buffers.
 
 #include "conformance/tracer/code.h"

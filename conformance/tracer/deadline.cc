@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// See deadline.h. A signal that came between unblocking it and waitpid would be lost: the timer
-// goes off again and again.
+// See deadline.h. A signal between its unblocking and waitpid would be lost. Therefore the timer is
+// periodic.
 
 #include "conformance/tracer/deadline.h"
 
@@ -26,7 +26,7 @@ int timer_signal() {
 
 void do_nothing(int) {}
 
-// For good: another thread's timer may be under way when this one's is no more.
+// The handler stays installed: another thread may use its timer after this one is gone.
 void install_handler() {
     struct sigaction action{};
     action.sa_handler = do_nothing;
@@ -78,7 +78,7 @@ std::optional<std::pair<pid_t, int>> DeadlineTimer::wait(TimePoint deadline) {
             got = waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG);
             error = errno;
         } else {
-            // An earlier alarm costs one more turn, and saves setting the timer at each wait.
+            // An earlier alarm costs one more iteration, but saves setting the timer at each wait.
             if (armed_at_ > deadline || armed_at_ <= now) arm(deadline);
             pthread_sigmask(SIG_UNBLOCK, &own_signal_, nullptr);
             got = waitpid(-1, &status, __WALL | __WNOTHREAD);

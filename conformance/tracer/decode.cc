@@ -37,7 +37,7 @@ bool is_general(ZydisRegister name) {
     }
 }
 
-// The number of the whole register that `name` is, or is a part of.
+// The number of the whole register that contains `name`.
 int number_of(ZydisRegister name) {
     if (name == ZYDIS_REGISTER_RIP || name == ZYDIS_REGISTER_EIP) return kRip;
     if (!is_general(name)) return kNoRegister;
@@ -48,7 +48,7 @@ bool is_high_byte(ZydisRegister name) {
     return name >= ZYDIS_REGISTER_AH && name <= ZYDIS_REGISTER_BH;
 }
 
-// A part of an address must be a whole register, or the lower half of one.
+// Whether the register can be part of an address: a whole register, or the lower half of one.
 bool is_address_register(ZydisRegister name) {
     if (name == ZYDIS_REGISTER_NONE || number_of(name) == kRip) return true;
     const ZydisRegisterClass kind = ZydisRegisterGetClass(name);
@@ -72,7 +72,7 @@ constexpr GatherName kGathers[] = {
     {ZYDIS_MNEMONIC_VPSCATTERQD, 8, 4}, {ZYDIS_MNEMONIC_VPSCATTERQQ, 8, 8},
 };
 
-// False for a gather that this does not know (those of the prefetching kind never fault).
+// Returns false for an unknown kind of gather. (Prefetching gathers never fault.)
 bool describe_gather(const Decoded& decoded, const ZydisDecodedOperand& operand,
                      AddressForm& form) {
     const auto* name =
@@ -301,7 +301,7 @@ std::string text_of(const Instruction& instruction, uint64_t address) {
 
 int64_t bit_offset_bytes(const AddressForm& form, const user_regs_struct& registers) {
     if (form.bit_register == kNoRegister) return 0;
-    // A signed number of bits, of which the lowest say which bit of the operand.
+    // A signed bit number, whose lowest bits select a bit of the operand.
     const uint64_t value = register_of(registers, form.bit_register);
     switch (form.size_bytes) {
         case 2:

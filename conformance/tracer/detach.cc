@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Lets the whole run go, stopped by SIGSTOP, so that somebody else can trace it. Knows nothing of
-// what comes then.
+// Stops tracing the whole run, and leaves it stopped by SIGSTOP so that another program can trace
+// it. Knows nothing of what follows.
 
 #include <sys/ptrace.h>
 
@@ -12,17 +12,17 @@
 namespace kmes::conformance {
 
 bool Tracer::Engine::detach(TimePoint deadline) {
-    // With a filter, the calls that it traces would give ENOSYS without a tracer.
+    // With a filter, the filtered calls would return ENOSYS without a tracer.
     if (interception_ != Interception::kEveryCall || testee_ == 0 || ended_) return false;
     for (size_t i = 0; i < mappings_.size(); ++i) release_guards(i);
     if (!freeze_all(deadline)) return false;
     const pid_t pid = testee_;
     let_apart();
-    // Pending before they are let go: none of them executes an instruction more.
+    // The signal is pending before the threads resume, so none executes another instruction.
     if (kill(pid, SIGSTOP) != 0) return false;
     for (auto& [tid, thread] : threads_) {
         if (!is_testee(thread)) continue;
-        arm_watchpoints(thread);  // no guard is left: off with them
+        arm_watchpoints(thread);  // no guard is left: disarm
         settle_signals(thread);
         const long signal_number = thread.now == StopKind::kSignal ? thread.deliver_signal : 0;
         ptrace(PTRACE_DETACH, tid, 0, signal_number);

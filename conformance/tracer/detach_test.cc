@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A run that is let go of can be traced by somebody else, and lives on with its buffers.
+// After detach, another program can trace the run, and the testee keeps its buffers.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ using tracer_testing::limit;
 using tracer_testing::options_for;
 using tracer_testing::TestRun;
 
-// The value of a line of /proc/PID/status; empty where there is none.
+// The value of a line of /proc/PID/status; empty if there is none.
 std::string status_of(pid_t pid, const std::string& name) {
     std::ifstream in("/proc/" + std::to_string(pid) + "/status");
     for (std::string line; std::getline(in, line);) {
@@ -47,7 +47,7 @@ TEST(DetachTest, TheTesteeIsStoppedAndNobodysAndGoesOnWhenToldTo) {
     EXPECT_TRUE(std::holds_alternative<Ended>(run.tracer.wait(limit())));
     kill(pid, SIGCONT);
     EXPECT_TRUE(comes(pid, "State", "S"));
-    // It sleeps on the buffer's word still, and that wakes it.
+    // It still sleeps on the buffer's word, and this wakes it.
     int status = 0;
     pid_t gone = 0;
     for (const TimePoint end = limit(); gone == 0 && Clock::now() < end;) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Buffers of the kernel module: kmes_attach answered by the device itself, from within the testee,
-// so that its descriptors are what the module makes. (Their mmap is the module's too; see
-// map_service.cc.) Knows injection and the ioctls, nothing of what is in a buffer.
+// Buffers of the kernel module. The device answers kmes_attach inside the testee, so the
+// descriptors are those of the module. (Their mmap is the module's too; see map_service.cc.) Knows
+// injection and the ioctls, and nothing of the content of a buffer.
 
 #include <fcntl.h>
 #include <linux/kmes_test.h>
@@ -20,8 +20,8 @@
 
 namespace kmes::conformance {
 
-// KMES_IOC_ATTACH on an open file of its own in the testee, which is gone afterwards. `question` in
-// and out; 0 or -errno. What is no answer of the module is told as `trouble`.
+// Executes KMES_IOC_ATTACH in the testee on a temporary open file. `question` is input and output.
+// Returns 0 or -errno. Reports an error that the module never returns as `trouble`.
 int64_t Tracer::Engine::ask_device(Injection& injection, Thread& thread, const AttachDevice& device,
                                    AttachQuestion& question, std::string& trouble) {
     const auto failed = [&trouble](const char* what, int64_t error) {
@@ -50,8 +50,8 @@ int64_t Tracer::Engine::ask_device(Injection& injection, Thread& thread, const A
     return result;
 }
 
-// What the module gave, as an Attached event and in the testee's variables. `*count` can be
-// written; where `*capacity` cannot, no descriptor is asked for.
+// Passes on what the module returned, as an Attached event and in the testee's variables. `*count`
+// can be written. If `*capacity` cannot, no descriptor is requested.
 void Tracer::Engine::attach_by_device(Injection& injection, Thread& thread,
                                       const AttachDevice& device, const user_regs_struct& registers,
                                       bool can_tell_capacity, Attached& event) {
@@ -86,8 +86,8 @@ void Tracer::Engine::attach_by_device(Injection& injection, Thread& thread,
     if (!trouble.empty()) push(thread, TracerTrouble{thread.tid, trouble});
 }
 
-// A second mapping of a buffer of the kernel, of the same shape. Its descriptor cannot be opened
-// again by its name in /proc: the testee is given the runner's.
+// Makes a second mapping of a kernel buffer with the same shape. Its descriptor cannot be opened
+// again by its name in /proc, so the testee gets a copy of the runner's.
 int64_t Tracer::Engine::map_kernel_buffer(Injection& injection, const ServedFile& file,
                                           const MapRequest& request) {
     const int64_t runner = injection.call(SYS_pidfd_open, static_cast<uint64_t>(getpid()), 0);

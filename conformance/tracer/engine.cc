@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The life of a run: start, the loop of wait, kill. Knows how stops are received and threads let
-// go, not what they mean.
+// The life of a run: start, the loop of wait, kill. Knows how stops are received and threads
+// resumed, not what they mean.
 
 #include "conformance/tracer/engine.h"
 
@@ -27,13 +27,14 @@
 namespace kmes::conformance {
 namespace {
 
-// How long the loop sleeps at most before it looks at the output files.
+// The longest sleep of the loop between two checks of the output files.
 constexpr auto kTick = std::chrono::milliseconds(20);
-// A testee may stop so often that something is always there to be handled. After so long, and so
-// many turns, a wait returns all the same. One that is to take what is there already needs fewer.
+// A testee may stop so often that there is always a stop to handle. After this time and this many
+// iterations, wait() returns nevertheless. If it is to take only what is there already, it needs
+// fewer.
 constexpr auto kBusyLimit = std::chrono::milliseconds(500);
 constexpr int kBusyTurns = 200;
-// More of them take turns, which costs a call each time.
+// With more threads they take turns, which costs a call each time.
 constexpr size_t kFewThreads = 6;
 // Killed processes are gone in microseconds; only a kernel in trouble needs longer.
 constexpr auto kKillLimit = std::chrono::seconds(20);
@@ -118,8 +119,8 @@ Tracer::Engine::Engine(TracerOptions options)
       checks_by_watchpoints_(options_.stepping == Stepping::kWatchpoints),
       output_texts_{BoundedText(options_.shown_output_bytes),
                     BoundedText(options_.shown_output_bytes)} {
-    // A blocked SIGCHLD stays pending, so that a stop between a look and a sleep ends the sleep. An
-    // ignored one, or SA_NOCLDSTOP, would hide stops.
+    // A blocked SIGCHLD stays pending, so a stop between a check and a sleep ends the sleep. If it
+    // were ignored, or with SA_NOCLDSTOP, stops would be hidden.
     const sigset_t child_signal = only_child_signal();
     pthread_sigmask(SIG_BLOCK, &child_signal, &old_mask_);
     struct sigaction action{};
@@ -304,12 +305,12 @@ std::optional<int> Tracer::Engine::wait_for_thread(pid_t tid) {
 
 void Tracer::Engine::put_off(Thread& thread, int status) {
     thread.in_backlog = true;
-    // Its end is known, and nobody may wait for a stop of it.
+    // Its end is known, so nobody may wait for a stop of it.
     if (!WIFSTOPPED(status)) thread.is_zombie = true;
     backlog_.push_back({thread.tid, status});
 }
 
-// Of its stops; its end is kept.
+// Drops the thread's stops; keeps its end.
 bool Tracer::Engine::drop_from_backlog(pid_t tid) {
     const bool dropped = std::erase_if(backlog_, [&](const Received& entry) {
                              return entry.tid == tid && WIFSTOPPED(entry.status);
@@ -342,8 +343,8 @@ bool Tracer::Engine::may_run(const Thread& thread) const {
 }
 
 void Tracer::Engine::resume_ready() {
-    // The thread of the last event goes last: one that runs from event to event would otherwise
-    // have the others stopped again (step_guarded) before they have done anything.
+    // The thread of the last event resumes last. If it ran from event to event, step_guarded would
+    // stop the others again before they have done anything.
     Thread* last = nullptr;
     for (auto& [tid, thread] : threads_) {
         if (!may_run(thread)) continue;
@@ -360,7 +361,7 @@ void Tracer::Engine::resume(Thread& thread) {
     const bool may_step = is_single_stepped(thread) && !takes_signal(thread);
     if (may_step && !is_in_masked_call(thread) && !look_before_step(thread)) return;
     const bool steps = settle_signals(thread) && may_step;
-    // One that runs freely would get their traps.
+    // A thread that runs freely would get the watchpoints' traps.
     if (!steps && thread.watched_page != 0) arm_watchpoints(thread);
     const bool every_call = interception_ == Interception::kEveryCall || thread.entry_handled ||
                             thread.wait || thread.redirect || thread.kept_signal ||
@@ -376,8 +377,8 @@ void Tracer::Engine::resume(Thread& thread) {
     }
     if (thread.shows_trap_flag && !thread.is_stepping) clear_trap_flag(thread);
     const int signal_number = thread.deliver_signal;
-    // Given to another kind of stop than its own, a signal comes back in a stop of its own, with
-    // its information lost.
+    // A signal passed to a different kind of stop comes back in a stop of its own, without its
+    // information.
     if (signal_number != 0 && thread.now != StopKind::kSignal) thread.replay = thread.signal_info;
     thread.stopped = false;
     thread.now = StopKind::kNone;
@@ -386,7 +387,7 @@ void Tracer::Engine::resume(Thread& thread) {
     const bool counts = !options_.lose_resume_of_leader || thread.tid == thread.process;
     if (counts && ++resumes_ == options_.simulate_lost_resume) return;
     if (resume_hook) resume_hook(thread.tid);
-    // ESRCH: it has been killed, and its end will be received.
+    // ESRCH: the thread was killed, and its end will be received.
     ptrace(static_cast<__ptrace_request>(request), thread.tid, 0, signal_number);
 }
 
@@ -395,7 +396,7 @@ void Tracer::Engine::push(Thread& thread, TracerEvent event) {
     events_.emplace_back(thread.tid, std::move(event));
 }
 
-// What is there already is taken after the deadline, too, but not for ever.
+// What is there already is taken even after the deadline, but with a bound.
 TracerEvent Tracer::Engine::wait(TimePoint deadline) {
     if (!started_) throw std::logic_error("Tracer::wait: start() comes first");
     resume_ready();
@@ -412,7 +413,7 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
         if (ended_) return *ended_;
         if (turns > kBusyTurns && Clock::now() - kBusyLimit >= last) return TimedOut{};
         if (handle_backlog()) continue;
-        // (Here all that was received is in the threads' records.)
+        // (At this point all received stops are in the threads' records.)
         revive_lost_threads();
         if (!events_.empty() || handle_backlog()) continue;
         const auto received = receive(std::min(deadline, Clock::now() + kTick));
@@ -443,9 +444,9 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
     }
 }
 
-// The kernel looks for a stop among the threads in the order of their age: of many that stop again
-// and again, the youngest would never be told. So all that have stopped are taken, and each has its
-// turn.
+// The kernel searches for a stop among the threads in the order of their age. If many stop again
+// and again, the youngest would never be found. Therefore all stopped threads are received, and
+// each has its turn.
 void Tracer::Engine::receive_all() {
     while (const auto received = timer_.wait({})) {
         if (received->first < 0) return;
@@ -467,7 +468,7 @@ void Tracer::Engine::pump_output() {
     }
 }
 
-// What stood on the standard output before is no part of the report.
+// Earlier text on the standard output is no part of the report.
 void Tracer::Engine::choose_report(const Process& process) {
     if (!process.reports_to_output) return;
     pump_output();
@@ -510,7 +511,7 @@ void Tracer::Engine::kill_all() {
         }
         const auto received = receive(Clock::now() + kTick);
         if (nothing_to_wait_for_) break;
-        // A stop may belong to a child that was born while its parent died.
+        // A stop may come from a child that was born while its parent died.
         must_kill = !received || WIFSTOPPED(received->status);
         if (!received) continue;
         record(*received);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Stores to data pages, crashes and where they happened.
+// Stores to data pages, and crashes with their places.
 
 #include <csignal>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// All threads of the testee stopped at once, and no stop of any of them lost: what arrives while
-// they are being stopped is kept for later. Knows ptrace's interrupts, not what threads do.
+// Stops all threads of the testee at once without losing a stop: what arrives meanwhile is kept for
+// later. Knows ptrace's interrupts, not what threads do.
 
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -25,15 +25,16 @@ bool Tracer::Engine::freeze_all(TimePoint deadline) {
         return is_testee(entry.second) && !entry.second.stopped && !entry.second.is_zombie;
     };
     for (auto& [tid, thread] : threads_) {
-        // ESRCH: it is ending. An interrupt that finds another stop first stays pending and shows
-        // later, as a stop without meaning.
+        // ESRCH: the thread is ending. If the thread is at another stop first, the interrupt stays
+        // pending and arrives later, as a meaningless stop.
         if (is_testee(thread) && !thread.stopped) ptrace(PTRACE_INTERRUPT, tid, 0, 0);
     }
     frozen_ = true;
     ++freezes_;
     Patience patience(deadline - Clock::now());
     while (std::any_of(threads_.begin(), threads_.end(), runs)) {
-        // A parent in vfork stops when its child goes on, whose stop may have been put off.
+        // A parent in vfork stops when its child continues, and the child's stop may be in the
+        // backlog.
         if (handle_backlog()) continue;
         const auto received = receive(Clock::now() + kStep);
         if (!received) {
@@ -49,7 +50,7 @@ bool Tracer::Engine::freeze_all(TimePoint deadline) {
             handle(received->tid, received->status);
             continue;
         }
-        // Asked for; nothing to tell, but of one that has just been born.
+        // This stop was requested, so there is nothing to report, unless the thread was just born.
         if (thread.received == StopKind::kInterrupt && !thread.is_new) continue;
         if (thread.received == StopKind::kKernelEvent) note_new_thread(thread);
         put_off(thread, received->status);
@@ -66,7 +67,7 @@ void Tracer::Engine::find_zombies() {
     }
 }
 
-// A thread that is being born must be waited for as well, also if its first stop comes late.
+// A thread that is being born must be waited for as well, even if its first stop comes late.
 void Tracer::Engine::note_new_thread(const Thread& parent) {
     unsigned long message = 0;
     if (parent.status >> 16 == PTRACE_EVENT_EXEC ||
@@ -78,8 +79,8 @@ void Tracer::Engine::note_new_thread(const Thread& parent) {
     add_thread(child, status->process);
 }
 
-// After a freeze that failed: those that it stopped go on at once, as nothing has been given to the
-// runner.
+// After a failed freeze: resumes at once the threads that it stopped, because the runner got
+// nothing.
 void Tracer::Engine::resume_frozen() {
     for (auto& [tid, thread] : threads_) {
         if (is_testee(thread) && thread.now == StopKind::kInterrupt && may_run(thread))

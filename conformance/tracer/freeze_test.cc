@@ -29,7 +29,7 @@ void run_for_a_moment(TestRun& run) {
     while (!std::holds_alternative<TimedOut>(run.tracer.wait(deadline))) continue;
 }
 
-// A stop that was asked for leaves nothing to be handled: the thread can be stepped at once.
+// A requested stop leaves nothing to handle: the thread can be stepped at once.
 TEST_P(FreezeTest, AFrozenThreadCanBeStepped) {
     TestRun run(options_for(GetParam()));
     run.start("spin");
@@ -40,7 +40,7 @@ TEST_P(FreezeTest, AFrozenThreadCanBeStepped) {
     run.tracer.thaw_all();
 }
 
-// 8 threads that compute, sleep, wait with limits and map memory; every stop of theirs arrives.
+// 8 threads compute, sleep, wait with timeouts and map memory. Each of their stops must arrive.
 TEST_P(FreezeTest, EightThreads200Times) {
     TestRun run(options_for(GetParam()));
     run.start("threads");
@@ -63,7 +63,7 @@ TEST_P(FreezeTest, EightThreads200Times) {
     EXPECT_EQ(ended.exit_status, 0);
 }
 
-// Ends well, whatever thread was not let go; how many were found again.
+// The run must end well, whichever thread was not resumed. `found`: how many were found again.
 void lose_a_resume(TracerOptions options, uint64_t& found) {
     TestRun run(options);
     ASSERT_TRUE(run.start_guarded("thread-churn", 0, 1));
@@ -75,8 +75,8 @@ void lose_a_resume(TracerOptions options, uint64_t& found) {
     found = run.tracer.lost_stops();
 }
 
-// Whatever it was that the thread was let go from, it is let go again. (Which thread it is, is
-// chance, and the end of its process can come first.)
+// Whichever stop the thread was in, it is resumed again. (Which thread it is depends on timing, and
+// its process may end first.)
 TEST_P(FreezeTest, AThreadThatWasNotLetGoIsNoHang) {
     for (const uint64_t nth : {1, 2, 3, 5, 8, 20, 50}) {
         SCOPED_TRACE(nth);
@@ -87,7 +87,7 @@ TEST_P(FreezeTest, AThreadThatWasNotLetGoIsNoHang) {
     }
 }
 
-// While the first thread stands, its process cannot end: every loss is found.
+// While the first thread is stopped, its process cannot end: every loss is found.
 TEST_P(FreezeTest, AFirstThreadThatWasNotLetGoIsFound) {
     for (const uint64_t nth : {1, 2, 3, 5}) {
         SCOPED_TRACE(nth);
@@ -100,7 +100,7 @@ TEST_P(FreezeTest, AFirstThreadThatWasNotLetGoIsFound) {
     }
 }
 
-// Threads that are being born and are ending while they are stopped.
+// Threads are born and end while they are being stopped.
 TEST_P(FreezeTest, ThreadsComeAndGo) {
     TestRun run(options_for(GetParam()));
     run.start("thread-churn");
@@ -173,8 +173,7 @@ TEST_P(FreezeTest, AThreadThatRunsIsNotBlocked) {
     run.tracer.thaw_all();
 }
 
-// SIGSTOP from outside stops the testee as it would without a tracer; it can be frozen in that
-// state too.
+// SIGSTOP from outside stops the testee as without a tracer, and it can be frozen in that state.
 TEST_P(FreezeTest, AStoppedTesteeGoesOnWithSigcont) {
     TestRun run(options_for(GetParam()));
     run.start("sleep");

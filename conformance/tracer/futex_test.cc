@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is told of futex calls on ring words: operation, value, limit, private or shared (E17), and
-// their ends.
+// What the tracer reports about futex calls on ring words: operation, value, timeout, private or
+// shared (E17), and their ends.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -64,7 +64,7 @@ TEST_P(FutexTest, TellsEveryKindOfWait) {
     EXPECT_EQ(others[0].value, 1u);
 }
 
-// E17: the runner's wake goes by file and offset; a private sleeper is never reached.
+// E17: the runner's wake uses file and offset, so it never reaches a private sleeper.
 TEST_P(FutexTest, APrivateSleeperIsNeverWoken) {
     TestRun run(options_for(GetParam()));
     run.start("private-sleep");
@@ -81,8 +81,8 @@ TEST_P(FutexTest, APrivateSleeperIsNeverWoken) {
     EXPECT_EQ(still.threads[0].words[0].value_there, 1u);
 }
 
-// Nothing happens in the kernel while the entry is held: a change of the word before release is
-// seen by the call.
+// The kernel does nothing while the entry is held: the call sees a change of the word before
+// release.
 TEST_P(FutexTest, AHeldEntryHasNotLookedAtTheWord) {
     TestRun run(options_for(GetParam()));
     run.start("sleep");
@@ -99,7 +99,7 @@ TEST_P(FutexTest, AHeldEntryHasNotLookedAtTheWord) {
     EXPECT_EQ(end->result, -EAGAIN);
 }
 
-// A stop of the sleeper, or a handler with SA_RESTART, does not end the wait for the runner; EINTR
+// For the runner, a stop of the sleeper or a handler with SA_RESTART does not end the wait; EINTR
 // does.
 TEST_P(FutexTest, AnInterruptedWaitIsOneWait) {
     TestRun run(options_for(GetParam()));
@@ -128,7 +128,7 @@ TEST_P(FutexTest, AnInterruptedWaitIsOneWait) {
     EXPECT_EQ(run.tracer.standard_output(), "interrupted -4\nrestarted 0\n");
 }
 
-// Nobody sleeps any more in the wait of a thread that is no more.
+// The wait of an ended thread has no sleeper any more.
 TEST_P(FutexTest, AWaitEndsWithItsThread) {
     for (const char* mode : {"cancelled", "executed"}) {
         TestRun run(options_for(GetParam()));
@@ -154,8 +154,8 @@ TEST_P(FutexTest, AWaitEndsWithItsThread) {
     }
 }
 
-// A wait with a limit that is stopped goes on by restart_syscall; it is still the same wait with
-// its limit.
+// A stopped wait with a timeout continues by restart_syscall. It is still the same wait with the
+// same timeout.
 TEST_P(FutexTest, ATimedWaitSurvivesStops) {
     TestRun run(options_for(GetParam()));
     run.start("timed-sleep");
@@ -175,7 +175,7 @@ TEST_P(FutexTest, ATimedWaitSurvivesStops) {
     EXPECT_EQ(run.finish().exit_status, 0);
 }
 
-// The runner can say that a wait was interrupted although it was not.
+// The runner can report that a wait was interrupted although it was not.
 TEST_P(FutexTest, TheResultOfAWaitCanBeReplaced) {
     TestRun run(options_for(GetParam()));
     run.start("sleep");
@@ -205,7 +205,7 @@ TEST(FutexOption, SwitchedOffNothingIsTold) {
                      std::holds_alternative<FutexWaitEnd>(event) ||
                      std::holds_alternative<FutexOther>(event));
         if (std::holds_alternative<Ended>(event)) break;
-        // Asleep in futex_waitv at last: inspection finds the ring words without events.
+        // In futex_waitv: inspect() finds the ring words without events.
         const Inspection inspection = run.tracer.inspect();
         if (!woken && inspection.all_blocked_for_good && inspection.threads[0].words.size() == 2) {
             woken = run.buffers[1]->wake() == 1;

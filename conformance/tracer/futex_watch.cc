@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Futex calls of the testee on ring words: what is waited for, on which value, for how long,
-// private or shared (5.1.8.2 step 5, E2, E17). Knows the calls' layouts and the table of mappings.
+// Futex calls of the testee on ring words: which word, which value, how long, private or shared
+// (5.1.8.2 step 5, E2, E17). Knows the calls' layouts and the table of mappings.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -18,8 +18,8 @@
 namespace kmes::conformance {
 namespace {
 
-// struct futex_waitv, and the flags of the futex2 calls (linux/futex.h of newer kernels names them
-// FUTEX2_*).
+// struct futex_waitv, and the flags of the futex2 calls. (Newer versions of linux/futex.h name them
+// FUTEX2_*.)
 constexpr uint32_t kSizeMask = 0x03;
 constexpr uint32_t kPrivate2 = 0x80;
 constexpr uint64_t kMostWords = 128;
@@ -142,11 +142,11 @@ bool Tracer::Engine::watch_futex(Thread& thread, const user_regs_struct& registe
         const bool is_same =
             number == old.number && std::equal(arguments, arguments + 6, old.arguments);
         if (number == SYS_restart_syscall || is_same) {
-            // The kernel starts the interrupted wait again: still the one that has been reported.
+            // The kernel restarts the interrupted wait: it has been reported already.
             thread.wait->interrupted = false;
             return true;
         }
-        // A handler left the call by another way than its return.
+        // A handler left the call without returning to it.
         end_futex_wait(thread, -EINTR);
     }
     if (auto wait = parse_wait(thread.tid, number, arguments)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Guard pages: every access before it happens, exactly once, in order.
+// Guard pages stop before every access, exactly once, and in order.
 
 #include <linux/futex.h>
 
@@ -55,7 +55,8 @@ TEST_P(GuardTest, AKnownSequenceIsSeenAccessByAccess) {
     EXPECT_EQ(run.tracer.standard_output(), "seen 1000\nlast 42\n");
 }
 
-// What orders accesses can be looked at between them, instruction by instruction.
+// The instructions between two accesses can be examined one by one, to see what orders the
+// accesses.
 TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
     TestRun run(options_for(GetParam()));
     const auto mapped = run.start_guarded("accesses", 0, 2);
@@ -73,7 +74,7 @@ TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
             return;
         }
         ASSERT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
-        // To the next access, which the guards stop again, or a system call.
+        // Step to the next access, which the guards stop again, or to a system call.
         for (int i = 0; i < 1000; ++i) {
             const auto between = run.tracer.next_instruction(hit->tid);
             ASSERT_TRUE(between);
@@ -86,7 +87,7 @@ TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
     EXPECT_EQ(run.tracer.standard_output(), "seen 0\nlast 42\n");
 }
 
-// A step's own trap flag is not in the flags that the testee keeps, and takes back later.
+// The trap flag of a step must not appear in flags that the testee saves and restores later.
 TEST_P(GuardTest, AStepIsNotSeenInTheFlags) {
     TestRun run(options_for(GetParam()));
     ASSERT_TRUE(run.start_guarded("flags", 0, 1));
@@ -107,7 +108,7 @@ TEST_P(GuardTest, AStepIsNotSeenInTheFlags) {
     EXPECT_EQ(run.tracer.standard_output(), "seen 0\ntrap flag 0\n");
 }
 
-// The same where every instruction is stepped.
+// The same with every instruction stepped.
 TEST_P(GuardTest, SingleStepsAreNotSeenInTheFlags) {
     TracerOptions options = options_for(GetParam());
     options.stepping = Stepping::kSingleStep;
@@ -183,7 +184,7 @@ TEST_P(GuardTest, ReadsOfTheMetadataPassAsLongAsTheyAreLet) {
         const auto* hit = std::get_if<GuardHit>(&event);
         if (hit == nullptr) return;
         offsets.push_back(hit->place.offset_bytes);
-        // A load of 64 came before, one of 128 comes yet.
+        // After a load at 64, and before one at 128.
         if (offsets.size() == 2) {
             ASSERT_TRUE(run.tracer.let_reads_pass(id, false));
         }
@@ -207,8 +208,8 @@ TEST_P(GuardTest, AStoreToGuardedDataIsStillAWriteFault) {
     EXPECT_EQ(run.tracer.standard_output(), "handled 11\nat offset 4196\ncode 2\n");
 }
 
-// Three threads that read without end, a timer every millisecond, handlers for SIGSEGV and SIGTRAP:
-// no access passes unseen and no handler of the testee runs.
+// Three threads that read in a loop, a timer every millisecond, handlers for SIGSEGV and SIGTRAP:
+// every access is seen, and no handler of the testee runs.
 TEST_P(GuardTest, ThreadsAndSignalsDoNotSlipThrough) {
     TestRun run(options_for(GetParam()));
     run.start("guarded-threads");
@@ -234,8 +235,8 @@ TEST_P(GuardTest, ThreadsAndSignalsDoNotSlipThrough) {
     EXPECT_EQ(run.tracer.standard_output(), "done 0\n");
 }
 
-// Threads that read guarded pages block all signals, as one that has a handler of SIGSEGV for
-// memory of its own, and asks for the handler, does not: neither mask nor handler is touched.
+// Threads that read guarded pages block all signals. Another has a SIGSEGV handler for memory of
+// its own, and checks the handler. Neither mask nor handler may change.
 TEST_P(GuardTest, BlockedSignalsStayBlockedAndTheHandlerStays) {
     TestRun run(options_for(GetParam()));
     run.start("blocked-signals");
@@ -258,12 +259,12 @@ TEST_P(GuardTest, BlockedSignalsStayBlockedAndTheHandlerStays) {
         EXPECT_GE(hits, before + 100);
         ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
     }
-    *run.buffers[0]->word() = 1;  // the end
+    *run.buffers[0]->word() = 1;  // tells the testee to end
     const Ended ended = run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text << run.tracer.standard_error();
 }
 
-// Pointers into guarded pages in system calls work as without guards, and do not count as accesses
+// Pointers into guarded pages work in system calls as without guards, and do not count as accesses
 // of the program.
 TEST_P(GuardTest, SystemCallsReachGuardedPages) {
     TestRun run(options_for(GetParam()));
@@ -302,8 +303,8 @@ TEST_P(GuardTest, SystemCallsReachGuardedPages) {
               "vector kept 1\nwait 0\nchild 12\n");
 }
 
-// rt_sigreturn looks at none of its registers, whatever they point to, and behind it they are those
-// of the code that the signal interrupted.
+// rt_sigreturn ignores the values of the registers. After it, the registers are those of the code
+// that the signal interrupted.
 TEST_P(GuardTest, BehindASignalTheRegistersAreThoseOfBefore) {
     TestRun run(options_for(GetParam()));
     ASSERT_TRUE(run.start_guarded("signal-context", 0, 2));
@@ -321,8 +322,8 @@ TEST_P(GuardTest, AChildHasTheRegistersOfItsParent) {
     EXPECT_EQ(run.tracer.standard_output(), "parent kept 1\nchild 21\n");
 }
 
-// A thread that stands at the entry of its wait, or sleeps in a timed one, when the guard comes:
-// neither gets EFAULT.
+// A thread is at the entry of its wait, or sleeps in a timed one, when the guard is set. Neither
+// may get EFAULT.
 TEST_P(GuardTest, AGuardInTheMiddleOfAWaitDoesNotHarmIt) {
     for (const bool is_asleep : {false, true}) {
         TestRun run(options_for(GetParam()));
@@ -341,8 +342,7 @@ TEST_P(GuardTest, AGuardInTheMiddleOfAWaitDoesNotHarmIt) {
     }
 }
 
-// fork and posix_spawn with guards in place: the children are not harmed, and the testee's guards
-// stay.
+// fork and posix_spawn with guards set: the children must work, and the testee's guards must stay.
 TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
     TestRun run(options_for(GetParam()));
     ASSERT_TRUE(run.start_guarded("fork-and-look", 0, 1));
@@ -358,7 +358,7 @@ TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
     EXPECT_EQ(run.tracer.standard_output(), "child 0\nspawned 0\n");
 }
 
-// All that a string instruction does in guarded pages is one access.
+// All accesses of one string instruction to guarded pages count as one.
 TEST_P(GuardTest, ARepeatedStringInstructionIsOneAccess) {
     TestRun run(options_for(GetParam()));
     ASSERT_TRUE(run.start_guarded("rep-movsb", 1, 1));
@@ -368,7 +368,7 @@ TEST_P(GuardTest, ARepeatedStringInstructionIsOneAccess) {
     ASSERT_EQ(hit->accesses.size(), 1u);
     EXPECT_EQ(hit->accesses[0].size_bytes, 4u);
     EXPECT_EQ(hit->accesses[0].value, 42u);
-    // Overwritten before the copy.
+    // Overwrite the byte before the copy.
     run.buffers[0]->data()[7] = 9;
     const GuardStep step = run.tracer.step_guarded(hit->tid);
     EXPECT_EQ(step.outcome, GuardStep::Outcome::kDone);

@@ -21,7 +21,7 @@
 namespace kmes::conformance {
 namespace {
 
-// What the page at this offset of the layout has when it is not guarded.
+// The protection of the page at this offset of the layout without a guard.
 uint64_t protection_of(const Mapping& mapping, const ServedFile& file, uint64_t layout_offset) {
     if (file.is_writable(layout_offset)) return mapping.protection;
     return (mapping.protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
@@ -44,11 +44,11 @@ LiveMapping* Tracer::Engine::guarded_at(uint64_t address) {
     return nullptr;
 }
 
-// A thread in which calls can be executed now, another one than `but`: all of the testee are
-// stopped.
+// Returns a thread other than `but` in which calls can be executed now. All threads of the testee
+// are stopped.
 Thread* Tracer::Engine::injectable_thread(pid_t but) {
-    // A thread whose stop has been handled, or says nothing, is best; one with a stop still to be
-    // handled does as well.
+    // A thread whose stop has been handled, or needs no handling, is best. A thread with a stop
+    // still to be handled also works.
     for (const bool backlog_too : {false, true}) {
         for (auto& [tid, thread] : threads_) {
             if (tid == but || !is_testee(thread) || !thread.stopped ||
@@ -101,8 +101,8 @@ bool Tracer::Engine::ensure_hidden_mapping(Injection& injection, Thread& thread,
     return true;
 }
 
-// mprotect of [offset, offset + length) of the mapping; the metadata page and the data have
-// protections of their own.
+// Executes mprotect for [offset, offset + length) of the mapping. The metadata page and the data
+// have different protections.
 bool Tracer::Engine::protect(Injection& injection, const LiveMapping& live, uint64_t offset,
                              uint64_t length, bool closed) {
     const ServedFile& file = files_[live.mapping.buffer];
@@ -146,7 +146,7 @@ bool Tracer::Engine::guard_pages(MappingId id, uint64_t first_page, uint64_t pag
     const uint64_t mapped_end =
         mapped_begin + (live.mapping.length_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
     if (begin < mapped_begin || end > mapped_begin + live.mapped_bytes) return false;
-    if (begin >= mapped_end) return true;  // given back since
+    if (begin >= mapped_end) return true;  // unmapped since
     return with_frozen_testee([&](Thread& thread) {
                return close_guard(thread, live, begin - mapped_begin,
                                   std::min(end, mapped_end) - begin);
@@ -172,8 +172,8 @@ bool Tracer::Engine::close_guard(Thread& thread, LiveMapping& live, uint64_t off
     return true;
 }
 
-// A thread that stands at the entry of a call which has been looked at already would take its
-// pointers into the guarded pages.
+// A thread at an already handled entry of a call would use its pointers into guarded pages. This
+// redirects them.
 bool Tracer::Engine::redirect_entries() {
     for (auto& [tid, thread] : threads_) {
         if (!is_testee(thread) || !thread.stopped || thread.in_backlog || thread.reissued ||
@@ -207,7 +207,7 @@ bool Tracer::Engine::release_guards(MappingId id) {
 }
 
 bool Tracer::Engine::let_reads_pass(MappingId id, bool pass) {
-    // What a watchpoint sees and a guard does not would be a mistake.
+    // If watchpoints saw an access that a guard does not stop, it would count as an error.
     if (stepping_ != Stepping::kGuardPages || checks_by_watchpoints_) return false;
     mappings();
     if (id >= mappings_.size() || !mappings_[id].live) return false;
@@ -235,12 +235,12 @@ bool Tracer::Engine::has_the_memory_of_the_testee(pid_t process) const {
 }
 
 void Tracer::Engine::open_inherited_guards(Thread& thread) {
-    // A child of vfork lives in the testee's own memory: opening the guards there would open them
+    // A child of vfork shares the testee's memory: opening the guards in the child would open them
     // for the testee.
     if (!any_guards() || has_the_memory_of_the_testee(thread.process) ||
         stepping_ == Stepping::kSingleStep)
         return;
-    // The same program at the same addresses: the parent's syscall instruction is the child's.
+    // The same program at the same addresses: the child can use the parent's syscall instruction.
     process_of(thread).syscall_instruction = processes_[testee_].syscall_instruction;
     process_of(thread).scratch = processes_[testee_].scratch;
     set_guards(thread, false);
@@ -252,8 +252,8 @@ bool Tracer::Engine::is_at_guard(const siginfo_t& info) {
            guarded_at(reinterpret_cast<uint64_t>(info.si_addr)) != nullptr;
 }
 
-// A thread that had faulted at a guard when it was stopped by an interrupt tells the interrupt
-// first; the fault waits behind it. If the guard goes meanwhile, it is no fault of the testee.
+// A thread that had faulted at a guard when an interrupt stopped it reports the interrupt first;
+// the fault is pending. If the guard is removed meanwhile, that is no fault of the testee.
 void Tracer::Engine::note_pending_guard_faults() {
     constexpr int kMostSignals = 16;
     for (auto& [tid, thread] : threads_) {
@@ -272,7 +272,7 @@ bool Tracer::Engine::report_guard_hit(Thread& thread) {
     thread.deliver_signal = 0;
     const auto address = reinterpret_cast<uint64_t>(thread.signal_info.si_addr);
     const LiveMapping* live = guarded_at(address);
-    // Released while this stop was waiting to be handled: the access is simply done again.
+    // The guard was released before this stop was handled: repeat the access.
     if (live == nullptr) return true;
     auto pending = load_next_instruction(thread);
     if (!pending) return true;
@@ -285,12 +285,13 @@ bool Tracer::Engine::report_guard_hit(Thread& thread) {
     return true;
 }
 
-// The handler is asked about the pending access, or an event pushed. False: an event has been.
+// Calls the handler for the pending access, or pushes an event. Returns false if it pushed an
+// event.
 bool Tracer::Engine::ask_about(Thread& thread) {
     const pid_t tid = thread.tid;
     if (options_.keep_stacks)
         thread.pending->hit.stack = take_snapshot(tid, thread.pending->registers);
-    // (A copy: what the handler does may take the thread's own away.)
+    // (A copy, because the handler may reset the thread's own.)
     const GuardHit hit = thread.pending->hit;
     const GuardAnswer answer = guard_handler_ ? guard_handler_(hit) : GuardAnswer::kEvent;
     Thread* still = find(tid);
@@ -318,7 +319,7 @@ bool Tracer::Engine::report_write_fault(Thread& thread) {
     if (const auto instruction = load_next_instruction(thread)) {
         const auto& accesses = instruction->hit.accesses;
         const auto is_load = [](const BufferAccess& access) { return !access.is_write; };
-        // A page that it has closed itself.
+        // The testee itself made the page inaccessible.
         if (!accesses.empty() && std::all_of(accesses.begin(), accesses.end(), is_load))
             return false;
         fault.code = instruction->hit.code;

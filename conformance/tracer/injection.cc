@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How a stopped thread is made to execute a system call, and put back. Knows registers and stops,
+// Makes a stopped thread execute a system call, and restores its state. Knows registers and stops,
 // nothing of buffers.
 
 #include "conformance/tracer/injection.h"
@@ -19,7 +19,7 @@
 namespace kmes::conformance::tracing {
 namespace {
 
-// The kernel's own results for "interrupted, to be started again"; never seen by a program.
+// The kernel's internal results for "interrupted, to be restarted", which a program never sees.
 constexpr int64_t kRestartSystemCall = -512;   // ERESTARTSYS
 constexpr int64_t kRestartNoInterrupt = -513;  // ERESTARTNOINTR
 constexpr int64_t kRestartNoHandler = -514;    // ERESTARTNOHAND
@@ -27,8 +27,8 @@ constexpr int64_t kRestartBlock = -516;        // ERESTART_RESTARTBLOCK
 constexpr uint64_t kSyscallInstructionBytes = 2;
 constexpr uint64_t kNoCall = ~uint64_t{0};
 
-// Does to the registers what the kernel does on the way out of an interrupted call. It would not do
-// so any more after an injected call, because that one was not interrupted.
+// Changes the registers as the kernel does on the way out of an interrupted call. After an injected
+// call the kernel would not do so, because that call was not interrupted.
 void restart_interrupted_call(user_regs_struct& registers) {
     if (registers.orig_rax == kNoCall) return;
     const auto result = static_cast<int64_t>(registers.rax);
@@ -42,8 +42,8 @@ void restart_interrupted_call(user_regs_struct& registers) {
     }
 }
 
-// What the kernel does to a thread that has been moved away in the middle of a restartable sequence
-// (rseq): it begins anew. After an injected call it would not: the thread was elsewhere.
+// Restarts a restartable sequence (rseq), as the kernel does if a thread was moved during one.
+// After an injected call the kernel would not, because the thread was elsewhere.
 void leave_critical_section(pid_t tid, user_regs_struct& registers) {
     constexpr uint64_t kSectionAt = 8;  // of struct rseq
     struct Section {
@@ -95,8 +95,7 @@ int64_t Injection::call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_
     } else {
         registers.rip = syscall_instruction_;
         registers.rax = static_cast<uint64_t>(number);
-        registers.orig_rax =
-            kNoCall;  // the interrupted call, if there is one, must not be restarted now
+        registers.orig_rax = kNoCall;  // the interrupted call, if any, must not be restarted now
     }
     int64_t result = -ESRCH;
     moved_ = true;
@@ -110,7 +109,7 @@ int64_t Injection::call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_
 
 bool Injection::run_to_exit(int64_t* result) {
     for (;;) {
-        // ESRCH means that it has been killed; the status that follows says so.
+        // ESRCH means that the thread was killed; the next status says so.
         ptrace(PTRACE_SYSCALL, tid_, 0, 0);
         const auto status = engine_.wait_for_thread(tid_);
         if (!status) return false;
@@ -123,18 +122,17 @@ bool Injection::run_to_exit(int64_t* result) {
             *result = info.exit.rval;
             return true;
         }
-        if (*status >> 16 != 0)
-            continue;  // a seccomp stop of this very call, or an interrupt that came late
-        // Only SIGSEGV and SIGTRAP are not blocked. One may have been pending when the thread
-        // stopped, or come from a kill().
+        if (*status >> 16 != 0) continue;  // a seccomp stop of this very call, or a late interrupt
+        // Only SIGSEGV and SIGTRAP are not blocked. One may have been pending at the stop, or come
+        // from kill().
         siginfo_t info{};
         if (ptrace(PTRACE_GETSIGINFO, tid_, 0, &info) != 0) continue;
         keep_signal(info);
     }
 }
 
-// It is handled after the injection, but for a fault: the thread does that access again. A signal
-// that was handled before, and was on its way back, keeps its first information.
+// The signal is handled after the injection. A fault is dropped, because the thread repeats that
+// access. A signal that was handled before and was on its way back keeps its first information.
 void Injection::keep_signal(const siginfo_t& info) {
     const bool comes_back = thread_.replay && thread_.replay->si_signo == info.si_signo;
     if (engine_.is_at_guard(info)) {
@@ -173,8 +171,8 @@ void Injection::finish() {
         registers.orig_rax = kNoCall;
         registers.rip -= kSyscallInstructionBytes;
         thread_.entry_handled = false;
-        // What has been reported is not reported again; what has not been handled yet will be when
-        // it comes again.
+        // A reported call is not reported again. One that has not been handled will be when it
+        // repeats.
         thread_.reissued = !engine_.drop_from_backlog(tid_);
     } else if (moved_) {
         restart_interrupted_call(registers);

@@ -30,8 +30,8 @@ std::string base_name(std::string_view path) {
     return std::string(path.substr(path.rfind('/') + 1)).substr(0, kLongestPath / 16);
 }
 
-// DWARF does not say which folders a compiler takes for those of the system: these are the usual
-// ones, and those of the libraries that are compiled into a consumer.
+// DWARF does not say which folders are a compiler's system folders. These are the usual ones, and
+// those of libraries that are compiled into a consumer.
 bool is_library_file(std::string_view path) {
     constexpr std::string_view kBegins[] = {"/usr/include/",       "/usr/lib/", "/usr/lib64/",
                                             "/usr/local/include/", "/rustc/",   "/usr/src/rustc",
@@ -53,7 +53,7 @@ bool is_library_of_go(std::string_view name) {
                        [&](std::string_view package) { return name.starts_with(package); });
 }
 
-// Without package, receiver and arguments of a template.
+// The name without package, receiver and template arguments.
 std::string short_name(std::string_view name, bool is_go) {
     if (is_go) name = name.substr(name.rfind('.') + 1);
     const bool is_operator = name.starts_with("operator");
@@ -122,7 +122,8 @@ Parameter kind_of(Dwarf_Die parameter) {
     return is_pointer && !type ? Parameter::place : Parameter::value;  // void *
 }
 
-// The functions of split DWARF are in a file beside: nothing that could block is opened.
+// Split DWARF has the functions in a separate file. Only regular files are opened, so nothing
+// blocks.
 Dwarf_Die with_functions(Dwarf_Die unit) {
     Dwarf_Attribute value;
     const auto text = [&](unsigned attribute) {
@@ -215,7 +216,7 @@ bool UnitFunctions::contains(Dwarf_Die scope, Dwarf_Addr address) {
                        [address](const Range& range) { return range.has(address); });
 }
 
-// The next inlined function around the address.
+// The next inlined function that contains the address.
 std::optional<Dwarf_Die> UnitFunctions::inlined_in(Dwarf_Die scope, Dwarf_Addr address) {
     for (size_t depth = 0; depth < kDeepest; ++depth) {
         std::optional<Dwarf_Die> inner;
@@ -231,7 +232,7 @@ std::optional<Dwarf_Die> UnitFunctions::inlined_in(Dwarf_Die scope, Dwarf_Addr a
     return std::nullopt;
 }
 
-// What is inlined into the function, and the lines where it is.
+// The functions inlined into this one, with their line ranges.
 std::vector<UnitFunctions::Range> UnitFunctions::inlined_ranges(Dwarf_Die function,
                                                                 std::vector<int>& call_lines) {
     std::vector<Range> ranges;
@@ -254,14 +255,14 @@ std::vector<UnitFunctions::Range> UnitFunctions::inlined_ranges(Dwarf_Die functi
     return ranges;
 }
 
-// By the lines of its own code, without what is inlined into it.
+// Counts the lines of the function's own code, without inlined code.
 bool UnitFunctions::is_short(Dwarf_Die function, const char* file, int line_known) {
     const Dwarf_Off offset = dwarf_dieoffset(&function);
     if (const auto known = short_.find(offset); known != short_.end()) return known->second;
     Dwarf_Lines* lines = nullptr;
     size_t count = 0;
     if (file == nullptr || dwarf_getsrclines(&unit_, &lines, &count) != 0) return false;
-    std::vector<int> own = {line_known};  // small inlined functions often begin within a row
+    std::vector<int> own = {line_known};  // small inlined functions often begin within a line
     const std::vector<Range> inlined = inlined_ranges(function, own);
     std::vector<Range> ranges;
     add_ranges(function, ranges);
@@ -271,7 +272,7 @@ bool UnitFunctions::is_short(Dwarf_Die function, const char* file, int line_know
         });
     };
     for (const Range& range : ranges) {
-        // Of several lines at one address the last one has the code.
+        // If several lines have one address, the last has the code.
         Dwarf_Addr before = 0;
         int own_before = 0;
         for (size_t i = first_line_at(lines, count, range.begin); i < count; ++i) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What each thread of the testee does: running, or asleep in which call, and does that call end by
-// itself after a time. "All are blocked" is told as a state that was seen, not guessed from time.
-// Knows /proc and the arguments of waiting calls.
+// What each thread of the testee does: it runs, or sleeps in a call, which may end by itself after
+// a time. "All are blocked" is a state that was seen, not guessed from time. Knows /proc and the
+// arguments of waiting calls.
 
 #include <linux/futex.h>
 #include <poll.h>
@@ -42,7 +42,7 @@ void limit_by_milliseconds(ThreadState& state, uint64_t argument) {
     state.limit_ns = milliseconds * kNanosecondsInMillisecond;
 }
 
-// The waiting calls that take a time, other than futexes.
+// Finds the timeout of waiting calls other than futexes.
 void find_limit(ThreadState& state) {
     const uint64_t* a = state.arguments;
     switch (state.call_number) {
@@ -76,8 +76,8 @@ void find_limit(ThreadState& state) {
             limit_by_timespec(state, a[4], TimeLimit::kRelative);
             break;
         case SYS_select:
-            // A timeval; its size is what matters here, its microseconds are not worth another
-            // case.
+            // A timeval. Only its presence matters here, so the microseconds need no case of their
+            // own.
             if (a[4] != 0) state.limit = TimeLimit::kRelative;
             break;
         case SYS_mq_timedsend:
@@ -93,7 +93,7 @@ bool can_end_by_itself(const ThreadState& state) {
     return state.limit != TimeLimit::kNone || state.is_restarted || state.is_up_to_kernel;
 }
 
-// Pipes, sockets and eventfds wait for somebody; a timer, a disk, a device does not.
+// A pipe, socket or eventfd waits for somebody. A timer, a disk or a device does not.
 bool is_up_to_kernel(pid_t tid, uint64_t fd) {
     constexpr std::string_view kUpToSomebody[] = {"pipe:", "socket:", "anon_inode:[eventfd]",
                                                   "anon_inode:[signalfd]", "anon_inode:[pidfd]"};
@@ -103,7 +103,7 @@ bool is_up_to_kernel(pid_t tid, uint64_t fd) {
                         [&](std::string_view kind) { return link.starts_with(kind); });
 }
 
-// Of the files of a poll, which has its array and their number first.
+// Whether `is_so` holds for a file of a poll. The array and its length are the first arguments.
 bool is_any_polled(const ThreadState& state, bool (*is_so)(pid_t tid, uint64_t fd)) {
     const uint64_t count = std::min(state.arguments[1], kPolledAtMost);
     for (uint64_t i = 0; i < count; ++i) {
@@ -114,7 +114,7 @@ bool is_any_polled(const ThreadState& state, bool (*is_so)(pid_t tid, uint64_t f
     return false;
 }
 
-// By the lines "tfd: NUMBER ..." of its fdinfo.
+// Reads the lines "tfd: NUMBER ..." of the epoll's fdinfo.
 bool is_one_of_epoll_up_to_kernel(pid_t tid, uint64_t epoll) {
     constexpr std::string_view kName = "tfd:";
     const auto content = read_small_file("/proc/" + std::to_string(tid) + "/fdinfo/" +
@@ -127,7 +127,7 @@ bool is_one_of_epoll_up_to_kernel(pid_t tid, uint64_t epoll) {
     return false;
 }
 
-// A call without a limit that ends by the kernel's own doing.
+// Whether the kernel by itself ends this call without a timeout.
 bool waits_for_kernel(const ThreadState& state) {
     const uint64_t* a = state.arguments;
     switch (state.call_number) {
@@ -160,7 +160,7 @@ bool is_socket(pid_t tid, uint64_t fd) {
     return fd_link(tid, static_cast<int>(fd)).starts_with("socket:");
 }
 
-// A call without a limit that somebody outside the run may end.
+// Whether somebody outside of the run may end this call without a timeout.
 bool waits_for_others(const ThreadState& state) {
     const uint64_t* a = state.arguments;
     switch (state.call_number) {
@@ -195,7 +195,8 @@ bool waits_for_others(const ThreadState& state) {
     }
 }
 
-// Timers of the process whose signals may interrupt any call. (Those of setitimer are not told.)
+// Whether the process has timers whose signals may interrupt any call. (The kernel does not list
+// those of setitimer.)
 bool has_timers(pid_t process) {
     const auto content = read_small_file("/proc/" + std::to_string(process) + "/timers");
     return content && !content->empty();
@@ -203,13 +204,13 @@ bool has_timers(pid_t process) {
 
 }  // namespace
 
-// `state` is of a thread that sleeps in a system call: its limit, and the ring words that it waits
-// on.
+// Adds the timeout and the ring words of a thread that sleeps in a system call.
 void Tracer::Engine::describe_blocked(ThreadState& state, const Thread& thread) {
     state.is_restarted = state.call_number == SYS_restart_syscall;
     std::optional<FutexWait> wait;
     if (thread.wait) {
-        // Seen at its entry, before pointers were redirected; the values are read again.
+        // The call was seen at its entry, before its pointers were redirected. Read the values
+        // again.
         wait = thread.wait->report;
         for (FutexWord& word : wait->words) {
             word.value_there =
@@ -272,7 +273,8 @@ ThreadState Tracer::Engine::state_of(const Thread& thread, const ThreadStatus& s
             state.activity = Activity::kEnded;
             return state;
         case 'D':
-            // In the kernel's hands: a disk, membarrier. Whoever spins is not seen so.
+            // The thread sleeps in the kernel (a disk, membarrier). A spinning thread never looks
+            // like this.
             state.activity = Activity::kBlocked;
             state.is_up_to_kernel = true;
             return state;
@@ -313,8 +315,8 @@ Inspection Tracer::Engine::inspect() {
         state.tid = tid;
         state.activity = Activity::kEnded;
         if (status) state = state_of(thread, *status);
-        // A stop that the kernel holds ready but nobody has received shows as 't'; one received and
-        // waiting is held too.
+        // A thread with a stop that nobody has received yet has the state 't'. A received stop
+        // counts as held too.
         if (state.activity == Activity::kBlocked && thread.stopped)
             state.activity = Activity::kHeld;
         switches.push_back(status ? status->context_switches : 0);
@@ -323,9 +325,9 @@ Inspection Tracer::Engine::inspect() {
                                        (caught & signal_bit(SIGALRM)) != 0;
         inspection.threads.push_back(std::move(state));
     }
-    // Each thread slept from its first look to its second if it has not been switched between.
-    // Then, between the last of the first looks and the first of the second ones, all slept at
-    // once.
+    // If a thread was not switched between its two checks, it slept from the first to the second.
+    // Then all threads slept at the same time: between the last first check and the first second
+    // check.
     size_t blocked = 0;
     bool is_for_good = true;
     for (size_t i = 0; i < inspection.threads.size(); ++i) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The seccomp filter and its twin in C++. Knows no processes.
+// The seccomp filter, and the same rules in C++. Knows no processes.
 
 #include "conformance/tracer/interest.h"
 
@@ -38,14 +38,14 @@ sock_filter keep_bits(uint32_t mask) {
     return BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask);
 }
 
-// "If the number in the accumulator is `number`, trace it."
+// If the number in the accumulator is `number`, trace the call.
 void trace_number(std::vector<sock_filter>& filter, long number) {
     filter.push_back(jump_if_equal(static_cast<uint32_t>(number), 0, 1));
     filter.push_back(give(SECCOMP_RET_TRACE));
 }
 
-// "If the number is `number`: trace it if the masked low half of an argument has that value, or
-// pass."
+// If the number is `number`: trace the call if the masked low half of an argument has that value,
+// else let it pass.
 void trace_if_bits(std::vector<sock_filter>& filter, long number, int argument, uint32_t mask,
                    uint32_t value) {
     filter.push_back(jump_if_equal(static_cast<uint32_t>(number), 0, 5));
@@ -77,7 +77,7 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
         trace_number(filter, SYS_restart_syscall);
     }
     trace_if_bits(filter, SYS_clone, 0, CLONE_UNTRACED, CLONE_UNTRACED);
-    // mmap: everything but fd -1 at an address of the kernel's choice.
+    // mmap: all but those with fd -1 at an address of the kernel's choice.
     filter.push_back(jump_if_equal(SYS_mmap, 0, 7));
     filter.push_back(load_argument_low(4));
     filter.push_back(jump_if_equal(0xffffffffu, 0, 4));
@@ -86,7 +86,7 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
     filter.push_back(jump_if_equal(0, 0, 1));
     filter.push_back(give(SECCOMP_RET_ALLOW));
     filter.push_back(give(SECCOMP_RET_TRACE));
-    // Whatever its length is: a buffer may go together with what lies beside it.
+    // Any length: a munmap may cover a buffer together with its neighbours.
     trace_number(filter, SYS_munmap);
     trace_number(filter, SYS_mremap);
     filter.push_back(give(SECCOMP_RET_ALLOW));

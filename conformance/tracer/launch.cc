@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// What the runner does for a child: its orders, its clone, its end. The child itself is in
-// launch_child.c. Knows no buffers and no events.
+// The runner's side of a launch: the orders, the clone, and the end of the child. The child's side
+// is in launch_child.c. Knows no buffers and no events.
 //
-// A fork would copy the page tables of the runner for a child that throws them away, and every
-// page that the runner writes to behind it would cost it a fault and the other processors an
-// interrupt: a quarter of the time of an explored run.
+// A fork would copy the page tables of the runner for a child that discards them. Afterwards each
+// first write of the runner to a page would cost a fault and an interrupt of other processors. That
+// was a quarter of the time of an explored run.
 
 #include "conformance/tracer/launch.h"
 
@@ -37,8 +37,8 @@ namespace {
 constexpr int kLowestFd = 10;
 constexpr int kPatienceMs = 1000;
 
-// With every signal blocked: one that the child took before it has reset them would run the
-// runner's handler, in the runner's memory.
+// Clones with all signals blocked. A signal before the child has reset its handlers would run the
+// runner's handler in the runner's memory.
 long clone_unheard(void* stack_top, int* shares, const kmes_launch_orders* orders) {
     sigset_t all;
     sigset_t before;
@@ -98,7 +98,7 @@ std::vector<std::string> executable_candidates(const std::string& name,
     return candidates;
 }
 
-// What the child needs where it runs in the runner's memory; stays until it has left it.
+// What the child needs while it runs in the runner's memory. Kept until the child has left it.
 struct Launch::Shared {
     kmes_launch_orders orders{};
     std::vector<char*> arguments;
@@ -148,8 +148,8 @@ Launch::Launch(const LaunchPlan& plan) : shared_(std::make_unique<Shared>()) {
 
 Launch::~Launch() {
     close(socket_);
-    // A child that waits for let_go ends now; one that was killed or has executed has gone. For
-    // any other (held by somebody else's ptrace, say) its stack is left to it.
+    // A child that waits for let_go ends now. A killed or executed child is gone already. Any other
+    // (held by another tracer, say) keeps its stack.
     for (int i = 0; __atomic_load_n(&shared_->is_in_use, __ATOMIC_SEQ_CST) != 0; ++i) {
         if (i == kPatienceMs) {
             static_cast<void>(shared_.release());
@@ -160,7 +160,7 @@ Launch::~Launch() {
 }
 
 void Launch::let_go() {
-    // MSG_NOSIGNAL: the child may have been killed already, and that is seen as its end.
+    // MSG_NOSIGNAL: the child may be dead already; that is noticed as its end.
     send(socket_, "g", 1, MSG_NOSIGNAL);
 }
 

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""launch_child_test.py OBJECT OPTIONS...: reads the object code of the child of a launch.
+"""launch_child_test.py OBJECT OPTIONS...: checks the object code of the child of a launch.
 
-The child runs in the runner's memory (launch_child.h). So OBJECT, which is what this configuration
-links, must call nothing outside of itself, use no thread-local word, have no data that can be
-written, and store to its own stack alone. The same is asked of what each compiler makes of the
-source with OPTIONS.
+The child runs in the runner's memory (launch_child.h). So OBJECT, which this configuration links,
+must call nothing outside of itself, use no thread-local variable, have no writable data, and store
+only to its own stack. The same is checked for the result of each compiler with OPTIONS.
 
-The test can fail: for each configuration of .bazelrc that adds something, the source is compiled
-with its options and without those of the rule, and what comes out must be found faulty; so must
-what comes out with the attribute that this code relied on before, which leaves out less than one
-would think.
+The test can fail: for each configuration of .bazelrc that adds options, the source is compiled
+with them and without those of the rule, and the result must be found faulty. The attribute that
+this code relied on before must also be found insufficient.
 """
 import collections
 import os
@@ -19,7 +17,7 @@ import subprocess
 import sys
 
 SOURCE = "conformance/tracer/launch_child.c"
-# The configuration, its compiler, and what its object is expected to have.
+# The configuration, its compiler, and the instrumentation expected in its object.
 INSTRUMENTED = [
     ("asan", "clang-19", "__asan|__ubsan"),
     ("ubsan", "clang-19", "__ubsan"),
@@ -27,7 +25,7 @@ INSTRUMENTED = [
     ("fuzz", "clang-19", "__sanc|__asan|__ubsan"),
     ("profile", "clang-19", "__profc_|\\.bss|__llvm_prf"),
 ]
-# What these compilers add besides.
+# What these compilers add in addition.
 ADDED = [
     ("gcc", ["-fstack-protector-all"], "%fs|__stack_chk_fail"),
     ("gcc", ["--coverage"], "__gcov|\\.bss|\\.data"),
@@ -36,8 +34,8 @@ ADDED = [
     ("gcc", ["-finstrument-functions"], "__cyg_profile_func_enter"),
     ("clang-19", ["-fsanitize-coverage=trace-pc-guard"], "__sanitizer_cov"),
 ]
-# The attribute that was relied on. It leaves the accesses out. The calls at the entry and the exit
-# of a function and the counters of coverage stay.
+# The attribute that was used before. It removes the instrumentation of accesses, but not the calls
+# at the entry and the exit of a function, nor the counters of coverage.
 ATTRIBUTE = """#pragma clang attribute push( \\
     __attribute__((no_sanitize("address", "thread", "undefined"))), apply_to = function)
 #include "%s"
@@ -47,7 +45,7 @@ STILL_INSTRUMENTED = ("tsan", "fuzz", "profile")
 
 Instruction = collections.namedtuple("Instruction", "function text")
 
-# A memory operand that is written is the last one in AT&T syntax. These only read it.
+# In AT&T syntax the last operand is the written one. These instructions only read it.
 READS = re.compile(r"^(cmp|test|push|call|jmp|lea|bt|prefetch)")
 
 
@@ -117,7 +115,7 @@ def faults_of(path):
 
 
 def options_of(name, rc):
-    """What .bazelrc adds to the compilation of SOURCE in a configuration."""
+    """The options that .bazelrc adds to the compilation of SOURCE in a configuration."""
     found = []
     for line in rc.splitlines():
         match = re.match(r"build:%s (.*)$" % re.escape(name), line)
@@ -175,7 +173,7 @@ def main(arguments):
         if shutil.which(compiler):
             path = compiled(compiler, arguments[1:], compiler)
             wrong += check_sound(path, compiler + ", by the rule")
-            # It adds a mark at each place that a pointer may call, and nothing that runs.
+            # This adds a mark at each target of a pointer call, and no other code.
             path = compiled(compiler, arguments[1:] + ["-fcf-protection=full"], compiler)
             wrong += check_sound(path, compiler + ", with -fcf-protection")
     for name, compiler, expected in INSTRUMENTED:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The child of a Launch that no engine seizes: its end, and what it says of a failure.
+// A Launch whose child is not seized by an engine: how it ends, and what it reports on a failure.
 
 #include "conformance/tracer/launch.h"
 
@@ -27,7 +27,7 @@
 namespace kmes::conformance::tracing {
 namespace {
 
-// /dev/null, at a number that the testee does not get.
+// /dev/null with a number that the testee does not get.
 int high_null() {
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     const int high = ::fcntl(null, F_DUPFD_CLOEXEC, 10);
@@ -54,7 +54,7 @@ class LaunchTest : public testing::Test {
     LaunchPlan plan_;
 };
 
-// The runner raises its limit for the buffers that it serves. A testee has the limit from before.
+// The runner raises its limit for the buffers that it serves. The testee must get the old limit.
 TEST_F(LaunchTest, AChildHasTheLimitOnOpenFilesFromBefore) {
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -78,7 +78,7 @@ TEST_F(LaunchTest, AChildHasTheLimitOnOpenFilesFromBefore) {
     EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
-// The child has a copy of the runner's end of the socket, which it must not keep.
+// The child has a copy of the runner's end of the socket, which it must close.
 TEST_F(LaunchTest, AChildThatIsNotLetGoEndsWithItsLaunch) {
     plan_.candidates = {"/bin/true"};
     auto launch = std::make_unique<Launch>(plan_);
@@ -121,7 +121,7 @@ uint64_t bit(int signal_number) {
     return uint64_t{1} << (signal_number - 1);
 }
 
-// The dispositions of the child where it calls execve, still in this process's memory.
+// The signal dispositions of the child at execve, while it is still in this process's memory.
 class LaunchSignalTest : public LaunchTest {
   protected:
     LaunchSignalTest() {
@@ -144,7 +144,7 @@ class LaunchSignalTest : public LaunchTest {
         ::sigaction(SIGXFSZ, &action, nullptr);
     }
 
-    // Fills the masks of /proc/PID/status.
+    // Reads the masks of /proc/PID/status.
     void launch() {
         Launch launch(plan_);
         const long options = PTRACE_O_TRACESECCOMP | PTRACE_O_EXITKILL;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the next instruction of a thread will touch in served buffers, and what stands there: read
-// from the runner's own mapping of each buffer, which guards do not cover. Knows decoding and
-// mappings.
+// What the next instruction of a thread will touch in served buffers, and the current bytes there.
+// The runner reads them from its own mappings, which have no guards. Knows decoding and mappings.
 
 #include <sys/mman.h>
 
@@ -51,8 +50,8 @@ uint8_t* Tracer::Engine::view_of(BufferId id) {
     return at;
 }
 
-// Where the runner has these bytes of the testee's mapping; null for what is not the two copies and
-// the metadata page.
+// Returns the runner's address of these bytes of the testee's mapping. Null if they are not in the
+// metadata page or the two copies.
 uint8_t* Tracer::Engine::view_at(const LiveMapping& live, uint64_t address, uint64_t size_bytes) {
     const uint64_t layout_bytes = files_[live.mapping.buffer].layout_bytes();
     const uint64_t offset = place_in(live, address).offset_bytes;
@@ -66,7 +65,7 @@ BufferPlace Tracer::Engine::place_in(const LiveMapping& live, uint64_t address) 
             address - live.mapping.address + live.mapping.offset_bytes};
 }
 
-// What stands in the buffer, of a longer access its first 8 bytes.
+// The bytes in the buffer; the first 8 of a longer access.
 uint64_t Tracer::Engine::buffer_value(const BufferAccess& access) {
     const uint64_t layout_bytes = files_[access.place.buffer].layout_bytes();
     const uint64_t offset = access.place.offset_bytes;
@@ -79,7 +78,7 @@ uint64_t Tracer::Engine::buffer_value(const BufferAccess& access) {
     return value;
 }
 
-// Would the kernel let the testee do that, if there were no guards?
+// Whether the kernel would permit that access if there were no guards.
 bool Tracer::Engine::may(const LiveMapping& live, uint64_t address, uint64_t size_bytes,
                          bool is_write) const {
     const uint64_t offset = place_in(live, address).offset_bytes;
@@ -97,11 +96,11 @@ std::shared_ptr<const Code> Tracer::Engine::code_at(const Thread& thread, uint64
     return other.at(thread.tid, address);
 }
 
-// An operand of the instruction, if it reaches into a served buffer.
+// Adds an operand of the instruction if it touches a served buffer.
 void Tracer::Engine::add_operand(PendingAccess& pending, size_t form, uint64_t address,
                                  uint32_t size_bytes) {
     const LiveMapping* live = nullptr;
-    // One that begins before the mapping reaches into it with its last byte.
+    // An operand that begins before the mapping touches it with its last byte.
     for (const uint64_t byte : {address, address + std::max(size_bytes, 1u) - 1}) {
         if (live == nullptr) live = mapping_at(byte);
     }
@@ -116,7 +115,7 @@ void Tracer::Engine::add_operand(PendingAccess& pending, size_t form, uint64_t a
     pending.hit.accesses.push_back(access);
 }
 
-// The thread's next instruction; nothing where it cannot be read.
+// The thread's next instruction; nothing if it cannot be read.
 std::optional<PendingAccess> Tracer::Engine::load_next_instruction(const Thread& thread) {
     const auto registers = read_registers(thread.tid);
     if (!registers) return std::nullopt;

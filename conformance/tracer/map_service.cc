@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// mmap of a served fd: the metadata is mapped as asked, and the data laid over the rest twice,
-// read-only, as is a page of metadata that only the producer writes (5.1.4, 5.1.5, E13). Also the
-// table of what is mapped where. Knows injection and buffers.
+// mmap of a served fd. The metadata is mapped as requested, and the data twice over the rest,
+// read-only. A metadata page that only the producer writes is read-only as well (5.1.4, 5.1.5,
+// E13). Also has the table of mappings. Knows injection and buffers.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -18,7 +18,7 @@
 namespace kmes::conformance {
 namespace {
 
-// Of the arguments in which the kernel looks at the low half only.
+// For arguments of which the kernel uses only the low half.
 constexpr uint64_t kLowHalf = 0xffffffff;
 
 uint64_t round_to_pages(uint64_t length_bytes) {
@@ -36,7 +36,7 @@ MapRequest request_of(const user_regs_struct& registers) {
     return request;
 }
 
-// How far files are mapped from this address on without a hole.
+// The end of the file mappings that follow this address without a gap.
 uint64_t end_of_files(const std::vector<MapsEntry>& maps, uint64_t address) {
     uint64_t end = address;
     for (const MapsEntry& entry : maps) {
@@ -46,7 +46,7 @@ uint64_t end_of_files(const std::vector<MapsEntry>& maps, uint64_t address) {
     return end;
 }
 
-// A range of so many bytes from this address on, and a mapping that is there.
+// Whether the range of `length_bytes` from `address` overlaps the mapping.
 bool reaches_into(const LiveMapping& live, uint64_t address, uint64_t length_bytes) {
     const uint64_t first = live.mapping.address;
     return live.live && address < first + round_to_pages(live.mapping.length_bytes) &&
@@ -84,9 +84,9 @@ MapDeviation Tracer::Engine::deviation_of(const MapRequest& request, BufferId bu
     return deviation;
 }
 
-// Lays the data, and the pages before it that the testee may not write, over those parts of
-// [address, address + length) where they belong. Their descriptors are read-only, so that no
-// mprotect of the testee can change that.
+// Maps the data, and the pages before it that the testee may not write, over their parts of
+// [address, address + length). Their descriptors are read-only, so an mprotect of the testee cannot
+// change that.
 int64_t Tracer::Engine::overlay_data(Injection& injection, Thread& thread, const ServedFile& file,
                                      const MapRequest& request, uint64_t address) {
     const uint64_t data = file.metadata_bytes;
@@ -99,7 +99,7 @@ int64_t Tracer::Engine::overlay_data(Injection& injection, Thread& thread, const
                         {{0, read_only_bytes, 0}});
 }
 
-// Read-only, the pieces as far as they are in the range that is mapped.
+// Maps the pieces read-only, as far as they are in the mapped range.
 int64_t Tracer::Engine::overlay_file(Injection& injection, Thread& thread,
                                      const MapRequest& request, uint64_t address, int runner_fd,
                                      const std::vector<FilePiece>& pieces) {
@@ -142,8 +142,7 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
     event.deviation = deviation_of(request, *buffer);
     Injection injection(*this, thread);
     give_back_hidden(injection);
-    // Filling it in advance would allocate the part of the metadata's file that is only there to be
-    // long.
+    // Prefaulting would allocate the part of the metadata file that only gives it its length.
     const bool is_kernel_buffer = file.data_fd < 0;
     const uint64_t flags =
         is_kernel_buffer ? request.flags : request.flags & ~uint64_t{MAP_POPULATE | MAP_LOCKED};
@@ -155,7 +154,7 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
             overlay_data(injection, thread, file, request, static_cast<uint64_t>(address));
         if (overlaid < 0) {
             injection.call(SYS_munmap, static_cast<uint64_t>(address), request.length_bytes);
-            // (One that has been killed meanwhile has given nothing up.)
+            // (A killed thread has released nothing.)
             const auto reason = overlaid == -ESRCH ? TracerTrouble::Reason::none_known
                                                    : TracerTrouble::Reason::its_rights;
             push(thread,
@@ -170,7 +169,7 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
     if (address < 0) {
         event.error = static_cast<int>(-address);
     } else {
-        // What lay here before is gone, be it by MAP_FIXED or in a way that was not seen.
+        // The mappings here before are gone, by MAP_FIXED or in a way that was not seen.
         note_unmap(static_cast<uint64_t>(address), request.length_bytes);
         LiveMapping live;
         live.mapping = {mappings_.size(),
@@ -189,8 +188,8 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
     return true;
 }
 
-// The hidden mappings of what the testee has unmapped: one that maps again and again would have
-// thousands of them. Not while a system call may still be in one.
+// Unmaps the hidden mappings of what the testee has unmapped. A testee that maps again and again
+// would have thousands of them. Not while a system call may still use one.
 void Tracer::Engine::give_back_hidden(Injection& injection) {
     const bool is_led_there = std::any_of(threads_.begin(), threads_.end(), [](const auto& entry) {
         return entry.second.redirect.has_value();
@@ -215,14 +214,14 @@ void Tracer::Engine::note_unmap(uint64_t address, uint64_t length_bytes) {
     }
 }
 
-// Anything of a mapping of a buffer lies in this range, as far as is known.
+// Whether some known mapping of a buffer overlaps this range.
 bool Tracer::Engine::touches_mapping(uint64_t address, uint64_t length_bytes) const {
     return std::any_of(mappings_.begin(), mappings_.end(), [=](const LiveMapping& live) {
         return reaches_into(live, address, length_bytes);
     });
 }
 
-// The mapping is there no further than to this address of it.
+// Shortens the mapping to end at this address.
 void Tracer::Engine::cut_off_at(LiveMapping& live, uint64_t address) {
     const uint64_t length = address - live.mapping.address;
     live.mapping.length_bytes = length;
@@ -242,7 +241,7 @@ std::optional<BufferPlace> Tracer::Engine::place_of(uint64_t address) {
     for (const LiveMapping& live : mappings_) {
         if (!live.live) continue;
         const uint64_t length = round_to_pages(live.mapping.length_bytes);
-        // The hidden mapping is of the same shape, and system calls may be in it.
+        // The hidden mapping has the same shape, and system calls may use it.
         for (const uint64_t start : {live.mapping.address, live.hidden}) {
             if (start != 0 && address - start < length) {
                 return BufferPlace{live.mapping.buffer, live.mapping.id,
@@ -262,7 +261,7 @@ pid_t Tracer::Engine::any_testee_thread() const {
     return 0;
 }
 
-// One that is just ending has no memory any more, and the others have.
+// A thread that is just ending has no memory any more, but the others have.
 std::vector<MapsEntry> Tracer::Engine::maps_of_testee() const {
     for (const auto& [tid, thread] : threads_) {
         if (!is_testee(thread)) continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The double mapping in the testee (5.1.4, 5.1.5), and what is told of mmaps that are not as the
-// contract demands.
+// The double mapping in the testee (5.1.4, 5.1.5), and the reports of mmaps that violate the
+// contract.
 
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -29,7 +29,7 @@ TEST_P(MappingTest, IsOneMemoryInBothCopiesAndBothProcesses) {
     run.buffers[0]->data()[5] = 100;
     run.buffers[0]->wake();
     EXPECT_EQ(run.finish().exit_status, 0);
-    // The data cannot be made writable (EACCES); the page before it stays as it is.
+    // The data cannot be made writable (EACCES); the page before it keeps its protection.
     EXPECT_EQ(run.tracer.standard_output(),
               "first copy 42\nsecond copy 42\nlast byte 7\nmake writable 13\nmake data writable "
               "13\nafter 200\n");
@@ -75,7 +75,7 @@ TEST_P(MappingTest, TellsEveryDeviationAndDoesWhatAKernelWould) {
     EXPECT_TRUE(maps[6].deviation.offset);
     EXPECT_EQ(maps[7].buffer, 1u);
     EXPECT_FALSE(maps[7].deviation.any()) << "a dup of the fd is the same file";
-    // The one with a fixed address has been unmapped, the others stand.
+    // The mapping with a fixed address was removed, the others remain.
     const std::vector<Mapping> live = run.tracer.mappings();
     ASSERT_EQ(live.size(), 6u);
     EXPECT_EQ(live.back().address, maps[7].mapping.address);

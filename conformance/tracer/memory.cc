@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Another process's memory through process_vm_readv and process_vm_writev, which honour page
+// Another process's memory, through process_vm_readv and process_vm_writev. They obey page
 // protections as the process's own accesses would. Knows no threads and no ptrace stops.
 
 #include "conformance/tracer/memory.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kPage = 4096;
 
-// A pointer of another process, as the system calls want it.
+// A pointer of another process, in the form of the system calls.
 iovec remote_span(uint64_t address, size_t size_bytes) {
     return {reinterpret_cast<void*>(address), size_bytes};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A kmes_attach that gives one CPU, and buffers of which the producer has a page of metadata to
-// itself (docs/layouts.md, forms C and D).
+// A kmes_attach that attaches one CPU, and buffers with a metadata page that only the producer
+// writes (docs/layouts.md, forms C and D).
 
 #include <cerrno>
 

@@ -18,15 +18,15 @@ namespace kmes::conformance {
 namespace {
 
 constexpr auto kLongestTurn = std::chrono::milliseconds(500);
-// The looks of a wait that lasts: so many in its limit.
+// The number of checks within the limit of a long wait.
 constexpr int kLooks = 10;
-// So that there is an end, whatever the machine does.
+// A wait ends after this many times its limit, whatever the machine does.
 constexpr int kMostLimits = 10;
 
 }  // namespace
 
-// The second number of schedstat grows when a thread gets the processor that it waited for. Where
-// the kernel keeps no count there are zeros, or no file.
+// The second number of schedstat grows when a thread gets the processor that it waited for. If the
+// kernel keeps no count, there are zeros, or no file.
 ProcessorTime processor_time_of(pid_t tid) {
     const auto content = tracing::read_small_file("/proc/" + std::to_string(tid) + "/schedstat");
     uint64_t had = 0;
@@ -58,7 +58,7 @@ bool Patience::look_at(const std::vector<pid_t>& tids) {
         }
         times_[tid] = now;
     }
-    // A testee that is stopped at each call waits for a runner that waits in the queue.
+    // A testee that is stopped at each call also waits while the runner waits for a processor.
     const ProcessorTime runner = processor_time_of(::gettid());
     lost_ += most + (runner.waited_for - times_[::gettid()].waited_for);
     times_[::gettid()] = runner;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A limit that counts only what could be used: it ends by itself, but not for one who stood still,
-// nor while those who are waited for are ready to run and get no processor.
+// A limit that counts only usable time. It ends by itself, but not while the caller was stopped,
+// nor while the awaited threads are ready to run without a processor.
 #include "conformance/tracer/patience.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kTurn{2};
 
-// How long it takes until it is over.
+// Returns the time until the wait is over.
 Clock::duration wait_out(Patience& patience, const std::vector<pid_t>& tids) {
     const TimePoint begin = Clock::now();
     while (!patience.is_over(tids)) std::this_thread::sleep_for(kTurn);
@@ -54,7 +54,7 @@ TEST(Patience, TimeInWhichTheRunnerStoodStillIsNotCounted) {
     wait_out(patience, {});
 }
 
-// Threads on one processor, all of them always ready to run.
+// Threads on one processor that are always ready to run.
 class Crowd {
   public:
     Crowd() {
@@ -65,7 +65,7 @@ class Crowd {
         CPU_ZERO(&one_);
         CPU_SET(processor, &one_);
     }
-    // The calling thread is one of them from here on, of the lowest priority.
+    // The calling thread joins them, with the lowest priority.
     void join() {
         sched_setaffinity(0, sizeof one_, &one_);
         const sched_param lowest{};
@@ -106,7 +106,7 @@ TEST(Patience, TimeInWhichTheOthersGotNoProcessorIsNotCounted) {
     EXPECT_GE(wait_out(patience, {starving}), 2 * kLimit) << "and it has an end all the same";
 }
 
-// In slices that are each too short to count as a standstill.
+// The slices are too short to count as a stop.
 TEST(Patience, TimeInWhichTheRunnerGotNoProcessorIsNotCounted) {
     constexpr milliseconds kLimit{500};
     Clock::duration taken{};
@@ -116,7 +116,7 @@ TEST(Patience, TimeInWhichTheRunnerGotNoProcessorIsNotCounted) {
         crowd.join();
         Patience patience(kLimit);
         const TimePoint begin = Clock::now();
-        // Ready to run all the time, as a runner is that has the stops of a testee to answer.
+        // Always ready to run, as a runner that answers the stops of a testee.
         while (!patience.is_over({})) continue;
         taken = Clock::now() - begin;
     }).join();

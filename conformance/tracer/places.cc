@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Addresses told for people: which file, which function, which instruction, how far from a mapping.
+// Describes addresses for people: which file, function and instruction, and how far from a mapping.
 // Knows the table of mappings and /proc.
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace kmes::conformance {
 namespace {
 
-// Farther away than this, or than the mapping is long, an address has nothing to do with it.
+// An address farther away than this, or than the length of the mapping, is unrelated to it.
 constexpr int64_t kNearBytes = int64_t{1} << 20;
 
 }  // namespace
@@ -65,7 +65,8 @@ std::optional<NextInstruction> Tracer::Engine::next_instruction(pid_t tid) {
 std::optional<CodePlace> Tracer::Engine::call_in_program(const Thread& thread,
                                                          const user_regs_struct& registers) {
     constexpr size_t kFrames = 32;
-    constexpr uint64_t kOneByte = 1;  // back into the call, which may be the last of its function
+    // Back into the call, which may be the last instruction of its function.
+    constexpr uint64_t kOneByte = 1;
     const auto status = read_status(thread.tid);
     const int signal_number = thread.signal_info.si_signo;
     if (!status || (status->caught_signals & signal_bit(signal_number)) != 0) return std::nullopt;

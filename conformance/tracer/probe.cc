@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What ptrace and seccomp are permitted to do on this machine, found out by doing it once. Knows no
-// testee.
+// Finds out what ptrace and seccomp permit on this machine, by trying it once. Knows no testee.
 
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
@@ -63,12 +62,12 @@ pid_t wait_for(pid_t pid, int* status) {
     return got;
 }
 
-// Follows the probe child to its end; true if its 1091 stopped it.
+// Follows the probe child to its end. Returns true if its 1091 stopped it.
 bool saw_attach_stop(pid_t child) {
     bool seen = false;
     int status = 0;
     while (wait_for(child, &status) == child && WIFSTOPPED(status)) {
-        // Its end is traced, too, and an outer filter may let that pass.
+        // Its exit call is traced as well, and an outer filter may let that pass.
         if (status >> 16 == PTRACE_EVENT_SECCOMP) {
             __ptrace_syscall_info info{};
             ptrace(PTRACE_GET_SYSCALL_INFO, child, sizeof info, &info);

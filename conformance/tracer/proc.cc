@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Parsers for the files of /proc that the tracer looks at. Knows no ptrace and no buffers.
+// Parsers for the files of /proc that the tracer reads. Knows no ptrace and no buffers.
 
 #include "conformance/tracer/proc.h"
 
@@ -26,7 +26,8 @@ std::string proc_path(pid_t tid, const char* name) {
     return "/proc/" + std::to_string(tid) + "/" + name;
 }
 
-// Takes what a line begins with. (sscanf took a tenth of what an exploration uses in user space.)
+// Takes fields from the beginning of a line. (sscanf took a tenth of the user time of an
+// exploration.)
 class Fields {
   public:
     explicit Fields(std::string_view line) : rest_(line) {}
@@ -85,7 +86,7 @@ std::optional<MapsEntry> parse_maps_line(std::string_view line) {
     return entry;
 }
 
-// `function` is called with each line, without its end.
+// Calls `function` with each line, without its newline.
 template <typename Function>
 void for_each_line(std::string_view text, const Function& function) {
     while (!text.empty()) {
@@ -95,7 +96,7 @@ void for_each_line(std::string_view text, const Function& function) {
     }
 }
 
-// Nothing: there is no such link any more.
+// Returns nothing if the link no longer exists.
 std::string link_text(const std::string& path) {
     char text[PATH_MAX];
     const ssize_t length = readlink(path.c_str(), text, sizeof text);
@@ -120,7 +121,7 @@ std::optional<std::string> read_small_file(const std::string& path) {
 bool has_variable(pid_t tid, std::string_view name) {
     const auto content = read_small_file(proc_path(tid, "environ"));
     if (!content) return true;
-    // Each ends with a zero byte.
+    // Each variable ends with a zero byte.
     const std::string sought = '\0' + std::string(name) + '=';
     return ('\0' + *content).find(sought) != std::string::npos;
 }

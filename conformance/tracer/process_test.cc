@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Starts that fail, children, ends, floods, and that nothing is left over however often it is done.
+// Failing starts, child processes, ends, floods of output, and that repeated runs leave nothing
+// behind.
 
 #include <sys/wait.h>
 
@@ -64,8 +65,7 @@ TEST_P(ProcessTest, ChildrenOfTheTesteeAreToldAndRunOn) {
     EXPECT_EQ(run.tracer.standard_output(), "child " + std::to_string(EPERM) + "\nspawned 0\n");
 }
 
-// LeakSanitizer's helper asks for that; where it were not traced, the filter's calls would fail in
-// it.
+// LeakSanitizer's helper requests that. If it were not traced, the filtered calls would fail in it.
 TEST_P(ProcessTest, AChildThatAsksNotToBeTracedIsTraced) {
     TestRun run(options_for(GetParam()));
     run.start("untraced-clone");
@@ -107,7 +107,7 @@ TEST_P(ProcessTest, NothingOutlivesTheTracer) {
         EXPECT_EQ(daemons.size(), 1u);
     }
     ASSERT_NE(testee, 0);
-    // What has died may wait a moment for the process that has adopted it.
+    // A dead process may remain for a moment until its new parent waits for it.
     for (const pid_t pid : daemons) {
         const auto status = tracing::read_status(pid);
         EXPECT_TRUE(!status || status->state == 'Z' || status->state == 'X') << pid;
@@ -145,7 +145,8 @@ TEST_P(ProcessTest, AFloodIsBoundedAndTold) {
 }
 
 TEST(Start, SaysWhyAProgramCannotBeStarted) {
-    // (Not named by the process: tests in sandboxes beside each other have the same numbers.)
+    // (The process id must not be part of the name: tests in different sandboxes can have the
+    // same.)
     std::string made = std::filesystem::temp_directory_path() / "tracer_test_XXXXXX";
     ASSERT_NE(mkdtemp(made.data()), nullptr) << made;
     const std::filesystem::path folder = made;
@@ -195,13 +196,13 @@ TEST(Start, ASanitizerThatNeedsPtraceIsToldApart) {
 }
 
 TEST(Endurance, AThousandRunsLeaveNothing) {
-    start_and_end({testdata("testee"), "attach"});  // what is made once in a process is made
+    start_and_end({testdata("testee"), "attach"});  // makes what exists once in a process
     const size_t descriptors = open_descriptors();
     for (int i = 0; i < 1000; ++i) {
         TestRun run(options_for(i % 2 == 0 ? Interception::kSeccomp : Interception::kEveryCall));
         run.start(i % 3 == 0 ? "all-asleep" : "attach");
         if (i % 3 == 0) {
-            ASSERT_TRUE(run.next<FutexWait>());  // dropped in the middle
+            ASSERT_TRUE(run.next<FutexWait>());  // destroyed in the middle
         } else {
             ASSERT_EQ(run.finish().exit_status, 0);
         }
@@ -212,7 +213,7 @@ TEST(Endurance, AThousandRunsLeaveNothing) {
     EXPECT_EQ(errno, ECHILD);
 }
 
-// Of many threads that stop all the time, the last one has its turn, too.
+// If many threads stop all the time, the last one has its turn, too.
 TEST(Threads, EachGetsItsTurn) {
     TestRun run;
     run.start("crowd");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// While pages are guarded, the kernel could not follow the testee's own pointers into them
-// (EFAULT). For the time of one system call they are led to the hidden mapping of the same buffer:
-// plain pointers, iovec arrays (of a message, too), futex_waitv vectors. A futex there is the same
-// futex (shared ones are keyed by file and offset). Knows calls and mappings.
+// While pages are guarded, the kernel cannot follow the testee's pointers into them (EFAULT). For
+// the duration of a system call they point to the hidden mapping of the same buffer. This covers
+// plain pointers, iovec arrays (also of a message), and futex_waitv vectors. A futex there is the
+// same futex, because shared ones are keyed by file and offset. Knows calls and mappings.
 
 #include <linux/futex.h>
 #include <sys/socket.h>
@@ -23,8 +23,8 @@ namespace {
 constexpr size_t kWaitvEntryBytes = 24;
 constexpr size_t kWaitvAddressAt = 8;
 
-// Calls whose addresses name the mapping itself. (Those that touch its pages, as mlock does, are
-// led to the hidden one.)
+// Calls whose addresses name the mapping itself. (Calls that touch its pages, as mlock does, get
+// the hidden one.)
 bool is_about_mappings(long number) {
     switch (number) {
         case SYS_mmap:
@@ -41,9 +41,9 @@ bool is_about_mappings(long number) {
     }
 }
 
-// Calls behind which the registers are not those of before: they are the ones that a signal had
-// found, or a child has them too and would keep what they were led to. None of them takes a pointer
-// that may lie in a buffer; but in the registers that it does not look at, anything may.
+// Calls after which the registers have other values than before: those that a signal interrupted,
+// or those of a child, which would keep redirected ones. None of these calls takes a pointer that
+// may be in a buffer, but the registers that they ignore may hold anything.
 bool leaves_other_registers(long number) {
     switch (number) {
         case SYS_rt_sigreturn:
@@ -72,7 +72,8 @@ bool takes_iovec(long number) {
     }
 }
 
-// Calls with addresses deeper in their arguments than is looked; nullptr: not one of them.
+// Returns the name of a call with addresses deeper in its arguments than the tracer reads; else
+// nullptr.
 const char* name_if_deep(long number) {
     switch (number) {
         case SYS_sendmmsg:
@@ -94,7 +95,7 @@ uint64_t Tracer::Engine::unguarded_address(uint64_t address) {
     return address - mapping->mapping.address + mapping->hidden;
 }
 
-// A copy of `bytes` in the scratch memory of this call; 0 where there is none left.
+// Copies `bytes` to the scratch memory of this call. Returns 0 if none is left.
 uint64_t Tracer::Engine::put_into_scratch(Thread& thread, Redirect& redirect, const void* bytes,
                                           size_t size_bytes) {
     if (redirect.scratch_bytes + size_bytes > kPageBytes) return 0;
@@ -116,7 +117,7 @@ uint64_t Tracer::Engine::put_into_scratch(Thread& thread, Redirect& redirect, co
     return copy;
 }
 
-// Copies an array of structures with an address in each, addresses changed.
+// Copies an array of structures that have an address each, and changes the addresses.
 bool Tracer::Engine::rewrite_vector(Thread& thread, Redirect& redirect, uint64_t& pointer,
                                     size_t count, size_t stride, size_t address_offset) {
     const size_t size_bytes = count * stride;
@@ -145,7 +146,7 @@ bool Tracer::Engine::rewrite_iovec(Thread& thread, Redirect& redirect, uint64_t&
                           sizeof(iovec), offsetof(iovec, iov_base));
 }
 
-// Of sendmsg, which writes nothing into it.
+// For sendmsg, which does not write to the message.
 void Tracer::Engine::rewrite_message(Thread& thread, Redirect& redirect, uint64_t& pointer) {
     auto message = read_value<msghdr>(thread.tid, pointer);
     if (!message) return;
@@ -158,7 +159,7 @@ void Tracer::Engine::rewrite_message(Thread& thread, Redirect& redirect, uint64_
 
 bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& registers) {
     const auto number = call_number_of(registers);
-    // Also where the guard came after the entry had been looked at.
+    // Also if the guard was set after the entry had been handled.
     if (number == SYS_restart_syscall && thread.wait) {
         restart_wait_afresh(thread, registers);
         return thread.redirect.has_value();
@@ -197,8 +198,8 @@ bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& regist
     return true;
 }
 
-// restart_syscall would go on with the word's address as it was before there were guards, and fail.
-// The wait is begun again instead; a relative limit then counts from now on.
+// restart_syscall would use the word's address from before the guards, and fail. This begins the
+// wait again instead. A relative timeout then starts again.
 void Tracer::Engine::restart_wait_afresh(Thread& thread, user_regs_struct& registers) {
     registers.orig_rax = static_cast<uint64_t>(thread.wait->number);
     set_arguments(registers, thread.wait->arguments);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Looks at each write to the report file before it is done: does it hold whole lines? (A look at
-// the file cannot tell: it may come between two writes, or behind both.) Knows no records.
+// Checks each write to the report file before it happens: does it contain whole lines? (The file
+// itself cannot tell: a check may come between two writes, or after both.) Knows no records.
 
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr size_t kMostParts = 1024;  // IOV_MAX
 
-// What a write or writev is about to write, in parts of which none is empty.
+// The buffers of a write or writev, without empty ones.
 std::vector<iovec> parts_of(pid_t tid, long number, const uint64_t (&arguments)[6]) {
     std::vector<iovec> parts;
     const auto add = [&parts](const iovec& part) {
@@ -41,7 +41,7 @@ uint64_t address_of(const iovec& part) {
     return reinterpret_cast<uint64_t>(part.iov_base);
 }
 
-// The first bytes of all parts, as many as a look at a line or two needs.
+// The first bytes of all buffers together, enough for a line or two.
 std::string begin_of(pid_t tid, const std::vector<iovec>& parts) {
     std::string text;
     for (const iovec& part : parts) {

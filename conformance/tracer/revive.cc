@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A thread that stands still although nobody holds it: its stop was lost, between this tracer and
-// the kernel, or it was let go and did not go. That has not been seen; it would look as if the
-// testee hung, so such a thread is let go again, and where that cannot be, the suite says that the
-// trouble is its own. Knows the threads' records, not what threads do.
+// Finds threads that are stopped although nobody holds them. Either a stop was lost between this
+// tracer and the kernel, or a resume had no effect. That has never been seen, but it would look as
+// if the testee hung. Therefore such a thread is resumed again. If that is impossible, the suite
+// reports trouble of its own. Knows the threads' records, not what threads do.
 
 #include <sys/wait.h>
 
@@ -16,8 +16,8 @@ bool Tracer::Engine::stands_in_a_stop(pid_t tid) {
     return status && status->state == 't';
 }
 
-// Looks at every thread, now and then. Everything that was received must have been recorded: what
-// stands in a stop, has none to be received, and is believed to run, was lost.
+// Checks every thread from time to time. All received stops must have been recorded. A thread is
+// lost if it is stopped, has no stop to receive, and is recorded as running.
 void Tracer::Engine::revive_lost_threads() {
     if (ended_ || Clock::now() < next_revival_) return;
     next_revival_ = Clock::now() + kRevivalInterval;
@@ -31,7 +31,7 @@ void Tracer::Engine::revive_lost_threads() {
             continue;
         }
         if (!stands_in_a_stop(tid)) continue;
-        // It may have stopped just now.
+        // The thread may have stopped just now.
         int status = 0;
         if (waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG) == tid) {
             put_off(record({tid, status}), status);

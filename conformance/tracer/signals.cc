@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The fault at a guard is the runner's, and the testee must not see it in its signals.
+// The fault at a guard belongs to the runner. The testee must not see it in its signals.
 //
-// A fault of a thread that blocks SIGSEGV makes the kernel set the handler of the whole process to
+// If a thread that blocks SIGSEGV faults, the kernel sets the handler of the whole process to
 // SIG_DFL (force_sig_info_to_task), before a tracer sees a stop. From then on a fault of another
 // thread kills the program, rt_sigaction shows the wrong handler, and a child inherits it. No
-// repair can close that window. So the window is not opened: while pages are guarded, no thread of
-// the testee blocks SIGSEGV while it executes instructions of its own, whatever its mask says. The
-// kernel then never touches the handler, and nobody has to remember one.
+// repair can close that window, so it must not open. While pages are guarded, no thread of the
+// testee blocks SIGSEGV while it executes its own instructions, whatever its mask says. The kernel
+// then never touches the handler, and the tracer need not remember one.
 //
 // The testee still sees the mask that it has set. These are the states of a thread, and the mask
 // that the kernel has for it in each:
@@ -17,7 +17,7 @@
 //   clone,
 //                                           fork, vfork and execve read it, sigreturn sets it
 //   after a system call                     SIGSEGV is unblocked again
-//   after a call with a mask of its own     left alone: the kernel still has two masks, and the
+//   after a call with a mask of its own     unchanged: the kernel still has two masks, and the
 //   that a signal has interrupted           signal that follows needs the first
 //   a signal is about to be delivered       the testee's own, which goes into the signal's frame;
 //                                           the thread is interrupted before the first instruction
@@ -25,16 +25,15 @@
 //   its first stop (thread, child)          inherited from the call: the testee's own
 //   it has faulted at a guard that is gone  unblocked until that fault has been received
 //
-// What the testee would notice of that is done by hand: a SIGSEGV that somebody sends to a thread
-// that blocks it is kept until the next system call, where it becomes pending; a fault of the
-// testee's own in a thread that blocks SIGSEGV ends the process, whatever its handler.
+// The tracer emulates what the testee would notice. A SIGSEGV that somebody sends to a thread that
+// blocks it is kept until the next system call, where it becomes pending. If the testee itself
+// faults in a thread that blocks SIGSEGV, the process ends, whatever its handler.
 //
-// One state is left: the signal that has interrupted a call with a mask of its own is taken by
-// another thread, and the call returns EINTR. The thread then runs with its own mask until its next
-// stop. A guard that it meets there is noticed, and the run is inconclusive.
+// One state remains. If a signal interrupts a call with a mask of its own, and another thread takes
+// the signal, the call returns EINTR. The thread then runs with its own mask until its next stop. A
+// guard that it meets there is noticed, and the run is inconclusive.
 //
-// Single steps need SIGTRAP in the place of SIGSEGV, for one step. Knows masks and signals, not
-// what is guarded.
+// For one step, the same rules apply to SIGTRAP. Knows masks and signals, not what is guarded.
 
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -59,7 +58,7 @@ void change_mask(pid_t tid, uint64_t set, uint64_t clear) {
     ptrace(PTRACE_SETSIGMASK, tid, sizeof mask, &mask);
 }
 
-// Calls that have a signal mask for the time that they last.
+// Calls with a signal mask for their duration.
 bool takes_mask(long number) {
     switch (number) {
         case SYS_rt_sigsuspend:
@@ -84,15 +83,15 @@ bool Tracer::Engine::blocks(const Thread& thread, int signal_number) {
     return (thread.blocked & signal_bit(signal_number)) != 0;
 }
 
-// The mask of a stopped thread as the testee has set it.
+// Records the mask of a stopped thread as the testee has set it.
 void Tracer::Engine::note_mask(Thread& thread) {
     uint64_t mask = 0;
     if (ptrace(PTRACE_GETSIGMASK, thread.tid, sizeof mask, &mask) != 0) return;
     thread.blocked = mask | (thread.fault_is_unblocked ? signal_bit(SIGSEGV) : 0);
 }
 
-// Takes SIGSEGV out of the mask that the kernel has for the thread, or puts it back. Where the
-// testee does not block it there is nothing to do.
+// Removes SIGSEGV from the kernel's mask of the thread, or restores it. Does nothing if the testee
+// does not block it.
 void Tracer::Engine::unblock_fault(Thread& thread, bool unblock) {
     const bool is_blocked = blocks(thread, SIGSEGV);
     const bool was_unblocked = std::exchange(thread.fault_is_unblocked, unblock && is_blocked);
@@ -101,15 +100,15 @@ void Tracer::Engine::unblock_fault(Thread& thread, bool unblock) {
     ptrace(PTRACE_SETSIGMASK, thread.tid, sizeof mask, &mask);
 }
 
-// Before a thread executes an instruction that may meet a guard.
+// Call it before a thread executes an instruction that may meet a guard.
 void Tracer::Engine::prepare_for_faults(Thread& thread) {
     if (!is_testee(thread)) return;
     note_mask(thread);
     if (stepping_ == Stepping::kGuardPages && any_guards()) unblock_fault(thread, true);
 }
 
-// The kernel puts the first of two masks back, and would be kept from that by PTRACE_SETSIGMASK.
-// False for a thread whose mask need not be changed.
+// The kernel will restore the first of two masks; PTRACE_SETSIGMASK would prevent that. Returns
+// false for a thread whose mask need not be changed.
 bool Tracer::Engine::is_in_masked_call(Thread& thread) {
     if (thread.now != StopKind::kExit || !is_testee(thread) || !any_guards()) return false;
     note_mask(thread);
@@ -121,14 +120,14 @@ bool Tracer::Engine::is_in_masked_call(Thread& thread) {
            call_number_of(*registers) == SYS_io_pgetevents;
 }
 
-// It goes on with a handler, or with nothing where the testee ignores the signal.
+// Whether the thread continues in a handler. If the testee ignores the signal, it does not.
 bool Tracer::Engine::takes_signal(const Thread& thread) const {
     return thread.now == StopKind::kSignal && thread.deliver_signal != 0 && is_testee(thread) &&
            any_guards();
 }
 
-// Before a stopped thread is let go: the mask that its state asks for. False: it does not execute
-// an instruction of its program next, and must not be stepped.
+// Sets the mask that the state of a stopped thread needs, before it resumes. Returns false if the
+// thread does not execute an instruction of its program next, and so must not be stepped.
 bool Tracer::Engine::settle_signals(Thread& thread) {
     const bool has_guards = any_guards();
     if (!is_testee(thread) || thread.now == StopKind::kNone) return true;
@@ -141,9 +140,9 @@ bool Tracer::Engine::settle_signals(Thread& thread) {
     const bool runs_freely = !is_in_call && !gets_signal;
     const bool meets_guards = has_guards && stepping_ == Stepping::kGuardPages;
     if (!dies) unblock_fault(thread, runs_freely && (meets_guards || thread.late_guard_fault));
-    // Stops it again before the first instruction of the handler.
+    // Stop it again before the first instruction of the handler.
     if (gets_signal) ptrace(PTRACE_INTERRUPT, thread.tid, 0, 0);
-    // A signal given to the stop at a call is sent anew, and stays pending where it is blocked.
+    // A signal passed to a system call stop is sent anew, and stays pending if it is blocked.
     const bool is_at_call = is_in_call || thread.now == StopKind::kExit;
     if (thread.kept_signal && is_at_call && WSTOPSIG(thread.status) == (SIGTRAP | 0x80) &&
         !thread.fault_is_unblocked && thread.deliver_signal == 0) {
@@ -153,8 +152,8 @@ bool Tracer::Engine::settle_signals(Thread& thread) {
     return runs_freely;
 }
 
-// A thread that has blocked SIGSEGV gets one that somebody has sent. Another thread may take it, if
-// it was for the process; else it stays pending.
+// A thread that has blocked SIGSEGV gets one that somebody has sent. If it was for the process,
+// another thread may take it; else it stays pending.
 bool Tracer::Engine::keep_sent_fault(Thread& thread) {
     if (!thread.fault_is_unblocked || !is_sent(thread.signal_info)) return false;
     thread.deliver_signal = 0;
@@ -172,7 +171,7 @@ bool Tracer::Engine::keep_sent_fault(Thread& thread) {
     return true;
 }
 
-// A fault of the testee's own in a thread that blocks SIGSEGV: what the kernel does then.
+// The testee itself faults in a thread that blocks SIGSEGV: does what the kernel does then.
 void Tracer::Engine::take_fault_handler(Thread& thread) {
     if (!thread.fault_is_unblocked) return;
     Injection injection(*this, thread);
@@ -183,8 +182,8 @@ void Tracer::Engine::take_fault_handler(Thread& thread) {
     injection.call(SYS_rt_sigaction, SIGSEGV, process_of(thread).scratch, 0, sizeof thread.blocked);
 }
 
-// A guard's fault has been received. Where the thread did block SIGSEGV, the kernel has unblocked
-// it, and has reset the handler.
+// A guard's fault has been received. If the thread blocked SIGSEGV nevertheless, the kernel has
+// unblocked it, and has reset the handler.
 void Tracer::Engine::note_guard_fault(Thread& thread) {
     if (!blocks(thread, SIGSEGV) || thread.fault_is_unblocked) return;
     thread.fault_is_unblocked = true;

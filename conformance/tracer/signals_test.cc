@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Threads that block SIGSEGV come to guards, and the testee sees nothing of that in its signals,
-// whatever another thread does at that moment. The runner is held, so that each order is the same
+// Threads that block SIGSEGV meet guards, and the testee sees nothing of that in its signals,
+// whatever another thread does at that moment. The test holds the runner, so each order is the same
 // in every run.
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ using tracer_testing::name_of;
 using tracer_testing::options_for;
 using tracer_testing::TestRun;
 
-constexpr uint64_t kReaderGoes = 100;  // bytes of the data, as the testee has them
+constexpr uint64_t kReaderGoes = 100;  // the testee uses the same number of data bytes
 constexpr uint64_t kMainGoes = 108;
 constexpr uint64_t kNeedWake = 132;
 constexpr size_t kReaders = 2;
@@ -41,7 +41,7 @@ void await(const std::function<bool()>& condition) {
     }
 }
 
-// The process's threads in the order of their birth.
+// The process's threads in the order of their creation.
 std::vector<pid_t> threads_of(pid_t process) {
     std::vector<pid_t> tids;
     const std::string folder = "/proc/" + std::to_string(process) + "/task";
@@ -56,7 +56,7 @@ bool stands(pid_t tid) {
     return !status || status->state == 't' || status->state == 'Z' || status->state == 'X';
 }
 
-// Until the testee has said that it makes no system call any more.
+// Waits until the testee has said that it makes no more system calls.
 void await_ready(TestRun& run) {
     await([&] {
         (void)run.tracer.wait(Clock::now() + std::chrono::milliseconds(1));
@@ -64,7 +64,7 @@ void await_ready(TestRun& run) {
     });
 }
 
-// Takes the hook away at the end of its scope.
+// Removes the hook at the end of its scope.
 struct HookScope {
     HookScope() = default;
     ~HookScope() { resume_hook = nullptr; }
@@ -72,15 +72,15 @@ struct HookScope {
     HookScope& operator=(const HookScope&) = delete;
 };
 
-// A testee whose readers have SIGSEGV blocked and whose first thread acts while they fault.
+// A testee whose readers block SIGSEGV, and whose first thread acts while they fault.
 class FaultBeside {
   public:
-    // The second reader comes to its guard before the `nth` time that the first thread is let go.
+    // The second reader meets its guard before the first thread resumes for the `nth` time.
     FaultBeside(Interception interception, const std::string& action, uint64_t nth)
         : nth_(nth), run_(options_for(interception)), action_(action) {
         resume_hook = [this](pid_t tid) {
             if (!counts_ || tid != main_) return;
-            // Another program runs: no reader is left to fault.
+            // Another program was executed: no reader is left to fault.
             counts_ = tracing::read_status(readers_[1]).has_value();
             if (counts_ && ++resumes_ == nth_) let_reader(1);
         };
@@ -98,7 +98,8 @@ class FaultBeside {
         run_.tracer.set_guard_handler([](const GuardHit&) { return GuardAnswer::kStep; });
         EXPECT_TRUE(run_.tracer.guard_pages(mapped->mapping.id, 0, 1));
         (void)run_.tracer.wait(Clock::now());
-        // The first reader has faulted, and the runner does not know it, when the other one acts.
+        // The first reader has faulted, and the runner does not know it yet, when the other thread
+        // acts.
         let_reader(0);
         run_.buffers[0]->data()[kMainGoes] = 1;
         await([&] { return stands(main_); });
@@ -127,8 +128,8 @@ class FaultBeside {
 class SignalsTest : public testing::TestWithParam<Interception> {};
 INSTANTIATE_TEST_SUITE_P(Ways, SignalsTest, kBothWays, name_of);
 
-// Every action of the first thread, with the fault of a reader that is not known yet, and that of
-// another one at each point where the runner lets the first thread go on.
+// Plays every action of the first thread with an unreceived fault of one reader. Another reader
+// faults at each point where the runner resumes the first thread.
 void play_at_each_resume(Interception interception, const std::string& action, int exit_status) {
     constexpr uint64_t kMostResumes = 1000;
     for (uint64_t nth = 1; nth < kMostResumes; ++nth) {
@@ -170,8 +171,8 @@ TEST_P(SignalsTest, ItMayEnd) {
     play_at_each_resume(GetParam(), "end", 0);
 }
 
-// A fault of its own that meets two injections, and an interrupt each time that it comes back,
-// still has its address when its handler is called.
+// A fault of the testee itself meets two injections, with an interrupt each time that it comes
+// back. It still has its address when its handler is called.
 TEST_P(SignalsTest, AFaultKeepsItsAddressThroughInjections) {
     pid_t interrupted = 0;
     const HookScope hook;
@@ -222,7 +223,7 @@ Ended play_all_blocked(TracerOptions options, const std::string& end, std::strin
     return ended;
 }
 
-// sigsuspend and its like, a SIGSEGV that is sent, a signal's frame: all as without guards.
+// sigsuspend and similar calls, a sent SIGSEGV, a signal's frame: all as without guards.
 TEST_P(SignalsTest, AThreadThatBlocksAllSignalsSeesItsOwnMask) {
     for (const Stepping stepping : {Stepping::kGuardPages, Stepping::kSingleStep}) {
         SCOPED_TRACE(stepping == Stepping::kGuardPages ? "guard pages" : "single steps");
@@ -236,7 +237,7 @@ TEST_P(SignalsTest, AThreadThatBlocksAllSignalsSeesItsOwnMask) {
     }
 }
 
-// A fault of its own that it blocks ends it: the kernel does not call the handler then.
+// A fault of the testee itself that it blocks ends it: the kernel does not call the handler then.
 TEST_P(SignalsTest, AFaultThatIsBlockedEndsTheTestee) {
     std::string output;
     const Ended ended = play_all_blocked(options_for(GetParam()), "fault", output);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Guards without page protections: the testee's threads run instruction by instruction, and each
-// instruction is looked at before it runs. For testees whose memory cannot be protected from the
-// outside, and to check what guard pages see. Knows stops and decoding.
+// Guards without page protections: the testee's threads run instruction by instruction, and the
+// tracer examines each before it runs. For testees whose memory cannot be protected from outside,
+// and to check guard pages. Knows stops and decoding.
 
 #include <sys/ptrace.h>
 
@@ -22,7 +22,7 @@ bool Tracer::Engine::is_single_stepped(const Thread& thread) const {
     return stepping_ == Stepping::kSingleStep && is_testee(thread) && any_guards();
 }
 
-// From now on guards are ranges of addresses. Only while there is none.
+// From now on guards are address ranges. Call it only while there is no guard.
 void Tracer::Engine::fall_back_to_single_steps(std::string reason) {
     stepping_ = Stepping::kSingleStep;
     stepping_reason_ = std::move(reason);
@@ -36,12 +36,12 @@ const RingOperand* Tracer::Engine::guarded_operand(const PendingAccess& pending)
     return nullptr;
 }
 
-// Whether the thread may execute its next instruction; if not, an event says why. How it must be
-// let go is left in the thread.
+// Returns whether the thread may execute its next instruction. If not, an event says why. Records
+// in the thread how to resume it.
 bool Tracer::Engine::look_before_step(Thread& thread) {
     thread.leaves_for_kernel =
         thread.now == StopKind::kEntry || thread.now == StopKind::kKernelEvent;
-    // (With a signal to be delivered its handler comes first.)
+    // (A signal to be delivered runs its handler first.)
     if (thread.leaves_for_kernel || thread.now == StopKind::kGroup || thread.deliver_signal != 0)
         return true;
     const pid_t tid = thread.tid;
@@ -56,7 +56,7 @@ bool Tracer::Engine::look_before_step(Thread& thread) {
             thread.step_place = pending->hit.code;
         }
         const Instruction& instruction = pending->code->instruction();
-        // An interrupted call is made again before anything else.
+        // An interrupted call is repeated before anything else.
         if (pending->registers.orig_rax != kNoCall &&
             is_restart_code(static_cast<int64_t>(pending->registers.rax))) {
             thread.leaves_for_kernel = true;
@@ -70,13 +70,13 @@ bool Tracer::Engine::look_before_step(Thread& thread) {
         thread.pending = std::move(pending);
         if (!ask_about(thread)) return false;
         Thread* still = find(tid);
-        // Stepped, here or by the handler: what comes next is looked at again.
+        // The instruction was stepped, here or by the handler. Examine the next one.
         if (still == nullptr || !may_run(*still)) return false;
         if (!is_single_stepped(*still) || still->pending || still->deliver_signal != 0) return true;
     }
 }
 
-// The instruction as it stands: nothing is closed here.
+// Steps the instruction unchanged: no page is closed here.
 GuardStep::Outcome Tracer::Engine::step_openly(Thread& thread, const PendingAccess& pending) {
     GuardStep::Outcome outcome = step_once(thread);
     if (outcome == GuardStep::Outcome::kDone)

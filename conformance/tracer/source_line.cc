@@ -25,7 +25,7 @@ constexpr Dwfl_Callbacks kCallbacks = {
     .debuginfo_path = nullptr,
 };
 
-// One file with its debug information, wherever libdw finds that.
+// One file with its debug information, wherever libdw finds it.
 class DebugFile {
   public:
     explicit DebugFile(const std::string& path) : files_(dwfl_begin(&kCallbacks)) {
@@ -64,7 +64,7 @@ class DebugFile {
     }
 
   private:
-    // As libdwfl has laid the file out.
+    // The address in libdwfl's layout of the file.
     std::optional<GElf_Addr> address_of(uint64_t file_offset) const {
         if (module_ == nullptr) return std::nullopt;
         GElf_Addr bias = 0;
@@ -92,8 +92,8 @@ class DebugFile {
         return units_.try_emplace(dwarf_dieoffset(&unit), unit, budget_).first->second;
     }
 
-    // Unit by unit: clang and rustc write no table of the addresses that each of them has
-    // (.debug_aranges), by which libdw finds the right one.
+    // Searches unit by unit: clang and rustc write no address table of the units (.debug_aranges),
+    // which libdw would use.
     const char* search_units(GElf_Addr address, int& number) const {
         GElf_Addr bias = 0;
         for (Dwarf_Die* unit = dwfl_module_nextcu(module_, nullptr, &bias); unit != nullptr;
@@ -127,12 +127,12 @@ class DebugFile {
 
 std::mutex reading;
 
-// With `reading` locked. nullptr: there is no such file.
+// Call it with `reading` locked. Returns nullptr if there is no such file.
 DebugFile* debug_file(const std::string& path) {
     struct stat info{};
-    // (An open of what is no plain file might wait.)
+    // (Opening anything but a regular file might block.)
     if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) return nullptr;
-    // A file that has been built again is another one.
+    // A rebuilt file counts as another file.
     static std::map<std::tuple<dev_t, ino_t, int64_t, long>, std::unique_ptr<DebugFile>> files;
     auto& file = files[{info.st_dev, info.st_ino, info.st_mtim.tv_sec, info.st_mtim.tv_nsec}];
     if (!file) file = std::make_unique<DebugFile>(path);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// A guarded access done while its guards stay closed, in one of three ways. The first that fits:
+// Executes a guarded access while its guards stay closed, by the first of three ways that works:
 //
 //   emulated     the runner executes the same instruction on its own mapping of the buffer, with
-//                the thread's registers (transplant.h), and moves the instruction pointer on.
-//   redirected   the register that the address is made from is led to the hidden mapping for one
-//                single step, and put right afterwards. For vectors, x87, pushes and calls.
+//                the thread's registers (transplant.h), and advances the instruction pointer.
+//   redirected   the register with the address is changed to the hidden mapping for one single
+//                step, and restored afterwards. For vectors, x87, pushes and calls.
 //   protected    all threads are stopped, the guards opened for one step, and closed. For addresses
-//                made from rsp or rip, registers that are address and value at once, and whatever
-//                faults: so that the testee gets exactly the signal that it would get.
+//                in rsp or rip, for registers that are address and value at once, and for whatever
+//                faults, so that the testee gets exactly the signal of the kernel.
 //
 // Knows decoding, mappings and injection.
 
@@ -32,7 +32,7 @@ constexpr uint64_t kResumeFlag = uint64_t{1} << 16;
 constexpr uint64_t kCacheLineBytes = 64;
 constexpr uint64_t kWordBytes = 8;
 
-// What register is moved, and how far.
+// Which register is changed, and by how much.
 struct Shift {
     int number = kNoRegister;
     uint64_t distance = 0;
@@ -61,11 +61,11 @@ bool uses(const AddressForm& form, int number) {
     return form.base == number || form.index == number;
 }
 
-// How the registers must be moved for every operand in a buffer; nothing if that cannot be.
+// The changes of registers for all operands in a buffer; nothing if that is impossible.
 std::optional<std::vector<Shift>> shifts_for(const PendingAccess& pending,
                                              const std::vector<uint64_t>& distances) {
     const Instruction& instruction = pending.code->instruction();
-    // One register moves all elements of a gather, those that lie elsewhere as well.
+    // One register moves all elements of a gather, also those outside of buffers.
     if (pending.has_lanes_elsewhere) return std::nullopt;
     std::vector<Shift> shifts;
     std::vector<bool> is_moved(instruction.memory.size());
@@ -94,7 +94,7 @@ std::optional<std::vector<Shift>> shifts_for(const PendingAccess& pending,
     return shifts;
 }
 
-// What the register would hold if it had not been moved before the step.
+// The value that the register would have if it had not been changed before the step.
 uint64_t put_right(const Instruction& instruction, const Shift& shift, uint64_t before,
                    uint64_t after) {
     if ((instruction.written_whole >> shift.number & 1) != 0 &&
@@ -105,8 +105,8 @@ uint64_t put_right(const Instruction& instruction, const Shift& shift, uint64_t 
     return after - shift.distance;
 }
 
-// The code comes from a debug register that some machines forget to fill, about once in 300,000
-// steps: then it says "breakpoint", and only a breakpoint's own instruction tells the two apart.
+// The code comes from a debug register that some machines do not set, about once in 300,000 steps.
+// Then it says "breakpoint", and only the instruction shows whether it was one.
 bool is_trap_of_a_step(const Thread& thread) {
     constexpr uint8_t kBreakpoint = 0xcc;
     if (thread.signal_info.si_code == TRAP_TRACE) return true;
@@ -125,7 +125,7 @@ bool is_sent_by_somebody(const siginfo_t& info) {
 }  // namespace
 
 // Call this after a step over pushf: the pushed flags have the trap flag of the step, and would
-// trap where popf restores them. A testee that has set it itself keeps it.
+// trap after a popf. If the testee has set the flag itself, it stays.
 void Tracer::Engine::clear_pushed_trap_flag(const Thread& thread) {
     const auto registers = read_registers(thread.tid);
     if (!registers || ((registers->eflags & kTrapFlag) != 0 && !thread.shows_trap_flag)) return;
@@ -135,7 +135,7 @@ void Tracer::Engine::clear_pushed_trap_flag(const Thread& thread) {
     write_memory(thread.tid, registers->rsp, &*pushed, sizeof *pushed);
 }
 
-// From a popf that was stepped on, the kernel does not take back the flag that it sets for a step.
+// After a stepped popf, the kernel does not clear the trap flag that it sets for a step.
 void Tracer::Engine::clear_trap_flag(Thread& thread) {
     auto registers = read_registers(thread.tid);
     if (!std::exchange(thread.shows_trap_flag, false) || !registers) return;
@@ -143,7 +143,7 @@ void Tracer::Engine::clear_trap_flag(Thread& thread) {
     write_registers(thread.tid, *registers);
 }
 
-// One instruction, with all that could come between blocked.
+// Steps one instruction, with all signals blocked.
 GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
     prepare_for_faults(thread);
     uint64_t mask = 0;
@@ -156,7 +156,7 @@ GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
         const auto status = wait_for_thread(thread.tid);
         if (!status) return GuardStep::Outcome::kThreadGone;
         if (*status >> 16 != 0 || WSTOPSIG(*status) == (SIGTRAP | 0x80))
-            continue;  // an interrupt that came late
+            continue;  // a late interrupt
         thread.status = *status;
         classify(thread);
         const bool is_step = WSTOPSIG(*status) == SIGTRAP && is_trap_of_a_step(thread);
@@ -179,12 +179,12 @@ bool Tracer::Engine::step_over(pid_t tid) {
     const GuardStep::Outcome outcome = step_once(*thread);
     if (code->instruction().pushes_flags && outcome == GuardStep::Outcome::kDone)
         clear_pushed_trap_flag(*thread);
-    // To be handled by the next wait(), where a handler may be asked.
+    // The next wait() handles it, where a handler may be called.
     if (outcome == GuardStep::Outcome::kOtherFault) put_off(*thread, thread->status);
     return outcome == GuardStep::Outcome::kDone;
 }
 
-// The thread goes on behind the instruction, with these registers.
+// The thread continues after the instruction with these registers.
 bool Tracer::Engine::finish_emulated(Thread& thread, const user_regs_struct& registers) {
     thread.pending.reset();
     return write_registers(thread.tid, registers);
@@ -199,7 +199,7 @@ bool Tracer::Engine::emulate(Thread& thread, PendingAccess& pending, Torn* torn)
     if (!operand.is_inside || !live.mapping.shared || form.is_gather ||
         !may(live, operand.address, operand.size_bytes, form.is_write))
         return false;
-    // A locked access across cache lines may be forbidden to the runner.
+    // The kernel may forbid the runner a locked access across cache lines.
     if (instruction.is_locked &&
         operand.address % kCacheLineBytes + operand.size_bytes > kCacheLineBytes)
         return false;
@@ -221,8 +221,8 @@ bool Tracer::Engine::emulate(Thread& thread, PendingAccess& pending, Torn* torn)
     return finish_emulated(thread, registers);
 }
 
-// Nothing if the instruction is not one for this way, or raised a signal that it must raise with
-// its own addresses; it has not been executed then.
+// Returns nothing if the instruction does not suit this way, or raised a signal that needs the
+// testee's addresses. It has not been executed then.
 std::optional<GuardStep::Outcome> Tracer::Engine::redirect(Thread& thread,
                                                            const PendingAccess& pending,
                                                            Torn* torn) {
@@ -274,7 +274,7 @@ GuardStep::Outcome Tracer::Engine::open_and_step(Thread& thread) {
     GuardStep::Outcome outcome = GuardStep::Outcome::kThreadGone;
     if (set_guards(thread, false)) outcome = step_once(thread);
     if (outcome == GuardStep::Outcome::kOtherFault) {
-        // Told as any other signal of this thread; the guards close around it first.
+        // Report it as any other signal of this thread; the guards close first.
         handle_signal(thread);
         const bool is_write_fault = thread.queued_events != 0;
         if (is_write_fault) outcome = GuardStep::Outcome::kWriteFault;
@@ -298,7 +298,7 @@ GuardStep Tracer::Engine::step_guarded(pid_t tid, Torn* torn) {
     if (torn != nullptr && writes) torn->give_up();
     Torn* const tears = writes ? nullptr : torn;
     step.value_before = buffer_value(step.accesses.front());
-    // The processor can only be a witness of what it does itself.
+    // The processor can witness only what it executes itself.
     const bool is_witnessed = checks_by_watchpoints_ && tears == nullptr;
     const bool is_emulated =
         !is_witnessed && (pending.string_elements != 0 ? emulate_string(*thread, pending, tears)

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What one access costs: prints the median time of an access that is emulated, one that is
-// redirected, one that is done with the guards open, and of a single step, in nanoseconds, each
-// also in per cent over what this machine's kernel takes for a bare stop (stop_floor.h), measured
-// in the same run. The testee is the tests' own. A figure is a figure: nothing here fails because
-// it is high.
+// Measures the cost of one access. Prints median times in nanoseconds: of an emulated access, of a
+// redirected one, of one with the guards open, and of a single step. Each is also given as a
+// percentage above the bare stop of this machine (stop_floor.h), measured in the same run. The
+// testee is that of the tests. No figure makes this program fail.
 //
 //   stepper_benchmark [folder of the testee]
 
@@ -63,7 +62,7 @@ double since_ns(TimePoint begin) {
     return std::chrono::duration<double, std::nano>(Clock::now() - begin).count();
 }
 
-// A testee in an endless loop of one kind of access, stopped behind its mmap.
+// A testee in an endless loop of one kind of access, stopped after its mmap.
 class LoopRun {
   public:
     LoopRun(const std::string& testee, const std::string& kind) : tracer_(options()) {
@@ -87,7 +86,7 @@ class LoopRun {
         }
     }
 
-    // From one access to the next, with all that a handler needs done.
+    // The time from one access to the next, with a handler.
     double access_ns(int count, GuardStep::Way way) {
         if (!is_mapped() || !tracer_.guard_pages(mapping_, 0, 3)) return -1;
         std::vector<double> samples;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The stepper: whatever an instruction does, it does the same under guards, in each of the ways in
-// which a guarded access is done.
+// The stepper: each instruction has the same effect under guards, whichever way executes the
+// access.
 
 #include <sched.h>
 
@@ -22,7 +22,7 @@ using tracer_testing::options_for;
 using tracer_testing::TestRun;
 using Way = GuardStep::Way;
 
-// At the same addresses every time, with data that no two places share.
+// A run at fixed addresses, with different data at every place.
 struct FormsRun {
     explicit FormsRun(Interception interception) : run(make_options(interception), 1) {
         uint32_t number = 1;
@@ -37,7 +37,7 @@ struct FormsRun {
         options.shown_output_bytes = 1u << 20;
         return options;
     }
-    // To the place where the testee waits for its guards.
+    // Runs until the testee waits for its guards.
     std::optional<MappingId> start() {
         run.start("forms");
         const auto mapped = run.next<Mapped>();
@@ -96,7 +96,7 @@ TEST_P(StepperTest, EveryInstructionDoesTheSameUnderGuards) {
     EXPECT_LT(ways[Way::kProtected], 20);
 }
 
-// A signal comes with each guarded instruction; its handler leaves other registers.
+// A signal arrives at each guarded instruction; its handler changes the registers.
 TEST_P(StepperTest, AnInterruptedInstructionDoesTheSame) {
     const std::vector<std::string> expected = native_forms(GetParam());
     FormsRun forms(GetParam());
@@ -115,8 +115,7 @@ TEST_P(StepperTest, AnInterruptedInstructionDoesTheSame) {
     for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], expected[i]);
 }
 
-// Overtaken in the middle of one instruction, whatever it reads with: the first words are old, the
-// others new.
+// A read of any instruction is overwritten in the middle: the first words are old, the others new.
 TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {
     constexpr uint64_t kMarkerAt = 300;
     constexpr size_t kCopied = 64;
@@ -154,7 +153,7 @@ TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {
         EXPECT_EQ(lines[i].substr(lines[i].find(' ') + 1), expected[i]) << lines[i];
 }
 
-// What a handler throws comes out of wait(), with the thread before its access.
+// A handler's exception leaves wait(), with the thread stopped before its access.
 TEST_P(StepperTest, AHandlersExceptionLeavesTheTracerWhole) {
     struct Thrown {};
     TestRun run(options_for(GetParam()), 1);
@@ -187,7 +186,7 @@ TEST_P(StepperTest, AHandlersExceptionCanEndTheRun) {
     EXPECT_EQ(run.finish().kind, EndKind::kKilled);
 }
 
-// The words for an instruction can be had when its program is gone.
+// An instruction can be described after the end of its program.
 TEST_P(StepperTest, AnInstructionIsToldWithItsSourceLine) {
     for (const char* program : {"testee", "testee_static"}) {
         CodePlace place;
@@ -205,7 +204,7 @@ TEST_P(StepperTest, AnInstructionIsToldWithItsSourceLine) {
     }
 }
 
-// One processor for the run, and the thread's own ones afterwards.
+// One processor during the run, and the thread's own processors afterwards.
 TEST_P(StepperTest, PinningIsUndone) {
     cpu_set_t before;
     cpu_set_t during;
@@ -234,7 +233,7 @@ struct Seen {
     bool operator==(const Seen&) const = default;
 };
 
-// Every access of a run, and what it wrote.
+// Every access of a run, and the output.
 std::pair<std::vector<Seen>, std::string> accesses_of(const std::string& mode,
                                                       TracerOptions options) {
     TestRun run(std::move(options));
@@ -254,7 +253,7 @@ std::pair<std::vector<Seen>, std::string> accesses_of(const std::string& mode,
     return {all, run.tracer.standard_output()};
 }
 
-// Guard pages and single steps see the same accesses, and change nothing that the testee sees.
+// Guard pages and single steps see the same accesses, and do not change what the testee sees.
 TEST_P(StepperTest, SingleStepsSeeWhatGuardPagesSee) {
     for (const char* mode : {"accesses", "rep-movsb", "copies"}) {
         TracerOptions options = options_for(GetParam());
@@ -267,7 +266,7 @@ TEST_P(StepperTest, SingleStepsSeeWhatGuardPagesSee) {
     }
 }
 
-// The processor itself is asked what each step has touched: nothing that had not been seen.
+// The processor reports what each step has touched: no access that the stepper missed.
 TEST_P(StepperTest, WatchpointsSeeNothingThatTheStepperDidNotSee) {
     for (const char* mode : {"accesses", "rep-movsb", "copies"}) {
         TracerOptions options = options_for(GetParam());
@@ -280,7 +279,7 @@ TEST_P(StepperTest, WatchpointsSeeNothingThatTheStepperDidNotSee) {
         const WatchCheck check = run.tracer.watch_check();
         if (!check.unavailable.empty()) GTEST_SKIP() << check.unavailable;
         EXPECT_EQ(check.unseen, "") << mode;
-        // (The others touch data alone.)
+        // (The others touch only data.)
         if (mode == std::string("accesses")) {
             EXPECT_GT(check.confirmed, check.unconfirmed);
         }

@@ -24,7 +24,7 @@ namespace {
 constexpr int kWarmUps = 200;
 constexpr int kLoadBytes = 2;  // of the child's one instruction
 
-// One processor for this thread and its children, while it lives.
+// Keeps this thread and its children on one processor.
 class OneProcessor {
   public:
     OneProcessor() {
@@ -45,7 +45,7 @@ class OneProcessor {
     bool is_changed_ = false;
 };
 
-// Loads from the page for ever. Between fork and the end nothing but system calls.
+// Loads from the page in an endless loop. A forked child: it makes only system calls.
 [[noreturn]] void load_again_and_again(const void* page) {
     if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) != 0) _exit(1);
     raise(SIGSTOP);
@@ -63,7 +63,7 @@ bool has_stopped(pid_t child) {
     return waitpid(child, &status, __WALL) == child && WIFSTOPPED(status);
 }
 
-// What any emulation has to do: find out what was meant, and go on behind it.
+// What any emulation must do: read the fault, and continue after the instruction.
 bool pass_fault(pid_t child) {
     siginfo_t signal{};
     user_regs_struct registers{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A stop or an end arrives: what it is and who handles it. Handlers change the thread's record and
-// push events; they never let it run. Knows the order of ptrace's stops, not what buffers are.
+// push events; they never resume it. Knows the order of ptrace's stops, not what buffers are.
 
 #include <sched.h>
 #include <sys/mman.h>
@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint64_t kSyscallInstructionBytes = 2;
 constexpr uint64_t kNoCall =
-    ~uint64_t{0};  // orig_rax where there is no system call, as after sigreturn
+    ~uint64_t{0};  // orig_rax if there is no system call, as after sigreturn
 
 bool is_fatal_synchronous(int signal_number) {
     switch (signal_number) {
@@ -38,12 +38,13 @@ bool is_fatal_synchronous(int signal_number) {
     }
 }
 
-// The trap behind an instruction, or before the first one of a signal handler. (One in some hundred
-// thousand comes without the word that it is of a step. int3 says something else.)
+// Whether the stop is the trap after a stepped instruction, or before the first one of a signal
+// handler. (About one in 100,000 lacks the code of a step. int3 has another code.)
 bool is_own_step(const Thread& thread) {
     const siginfo_t& info = thread.signal_info;
     if (info.si_signo != SIGTRAP) return false;
-    // It waits behind an interrupt, and is told when the thread has been let go without a step.
+    // The trap waits behind an interrupt, and is reported after the thread was resumed without a
+    // step.
     if (thread.was_stepped && info.si_code == TRAP_TRACE) return true;
     return thread.is_stepping &&
            (info.si_code == TRAP_TRACE || info.si_code == TRAP_BRKPT || info.si_code == SIGTRAP);
@@ -81,7 +82,7 @@ void Tracer::Engine::classify(Thread& thread) {
     if (kind == StopKind::kSignal) {
         ptrace(PTRACE_GETSIGINFO, thread.tid, 0, &thread.signal_info);
         if (is_testee(thread) && signal_number == SIGSEGV) {
-            // (A guard may be there again: the fault is no longer late.)
+            // (If a guard is there again, the fault is no longer late.)
             const bool was_late = std::exchange(thread.late_guard_fault, false);
             thread.is_guard_fault = was_late || is_at_guard(thread.signal_info);
             if (thread.is_guard_fault) note_guard_fault(thread);
@@ -130,11 +131,12 @@ void Tracer::Engine::handle_entry(Thread& thread) {
     auto registers = read_registers(thread.tid);
     if (!registers) return;
     if (thread.entry_handled) {
-        // The filter's own stop of a call that has been looked at. A guard may have come between.
+        // The filter's own stop of a call that has been handled. A guard may have been set in
+        // between.
         if (is_testee(thread) && any_guards()) redirect_arguments(thread, *registers);
         return;
     }
-    // In seccomp mode a stop of PTRACE_SYSCALL comes before the filter's own, which then says
+    // In seccomp mode a stop of PTRACE_SYSCALL comes before the filter's own, which then reports
     // nothing new.
     thread.entry_handled = thread.status >> 16 != PTRACE_EVENT_SECCOMP;
     const bool is_repeated = std::exchange(thread.reissued, false);
@@ -153,12 +155,12 @@ void Tracer::Engine::handle_entry(Thread& thread) {
             serve_attach(thread, *registers);
             return;
         }
-        // Of several threads that call it, the kernel takes the first.
+        // If several threads call it, the kernel takes the first.
         if (number == SYS_exit_group && is_testee(thread) && exiting_thread_ == 0)
             exiting_thread_ = thread.tid;
         if (number == SYS_clone) {
-            // LeakSanitizer's helper asks for that. Untraced, it would get ENOSYS for every call
-            // that the filter traces.
+            // LeakSanitizer's helper requests that. Untraced, it would get ENOSYS for every
+            // filtered call.
             registers->rdi &= ~uint64_t{CLONE_UNTRACED};
             write_registers(thread.tid, *registers);
         }
@@ -168,7 +170,7 @@ void Tracer::Engine::handle_entry(Thread& thread) {
         const bool is_mapped_over = number == SYS_mmap && (arguments[3] & MAP_FIXED) != 0;
         if ((number == SYS_munmap || number == SYS_mremap || is_mapped_over) && is_testee(thread) &&
             touches_mapping(arguments[0], arguments[1])) {
-            mappings();  // forgets what has been unmapped unseen
+            mappings();  // forgets what has been unmapped unnoticed
             if (number == SYS_mremap && mapping_at(arguments[0]) != nullptr)
                 push(TracerTrouble{.tid = thread.tid,
                                    .what = "the testee moves the mapping of a buffer (mremap), "
@@ -198,8 +200,8 @@ void Tracer::Engine::handle_exit(Thread& thread) {
         }
         return;
     }
-    // Between an interrupted wait and its new start only a signal handler can run. When its
-    // sigreturn leads behind the call with EINTR, and not to the call again, the wait is over.
+    // Between an interrupted wait and its restart only a signal handler can run. If its sigreturn
+    // leads to EINTR after the call, and not to the call again, the wait is over.
     const auto registers = read_registers(thread.tid);
     if (registers && registers->orig_rax == kNoCall &&
         registers->rip == thread.wait->resume_address &&
@@ -234,7 +236,7 @@ void Tracer::Engine::handle_signal(Thread& thread) {
     if (signal_number == SIGBUS && is_testee(thread)) report_write_fault(thread);
     if (is_fatal_synchronous(signal_number) && (is_testee(thread) || testee_ == 0)) {
         Fault fault = describe_fault(thread);
-        // Of one that another thread's fault ends meanwhile, nothing can be read any more.
+        // If another thread's fault is ending the process, this thread can no longer be read.
         if (fault.code_place.details || !last_fault_) last_fault_ = std::move(fault);
     }
     if (signal_number == SIGSEGV && is_testee(thread)) take_fault_handler(thread);
@@ -253,7 +255,8 @@ void Tracer::Engine::handle_child(Thread& thread) {
     unsigned long message = 0;
     if (ptrace(PTRACE_GETEVENTMSG, thread.tid, 0, &message) != 0) return;
     const auto child = static_cast<pid_t>(message);
-    // If it has lived and died already there is no status, and it must not be recorded again.
+    // If the child has lived and died already, there is no status, and it must not be recorded
+    // again.
     const auto status = read_status(child);
     if (status && threads_.count(child) == 0) {
         const Thread& record = add_thread(child, status->process);
@@ -271,8 +274,8 @@ void Tracer::Engine::handle_child(Thread& thread) {
 }
 
 void Tracer::Engine::handle_exec(Thread& thread) {
-    // The thread that executes takes the leader's number; all others of the process are gone
-    // without a word.
+    // The thread that executes takes the leader's number. All other threads of the process are gone
+    // without a notice.
     std::erase_if(backlog_, [&](const Received& entry) {
         const Thread* other = find(entry.tid);
         return entry.tid != thread.tid && other != nullptr && other->process == thread.process;
@@ -293,13 +296,13 @@ void Tracer::Engine::handle_exec(Thread& thread) {
     thread.replay.reset();
     thread.reissued = thread.held = thread.is_zombie = thread.fault_is_unblocked = false;
     thread.kept_signal.reset();
-    // The exit of execve itself is of no interest, but in PTRACE_SYSCALL mode it comes and clears
+    // The exit of execve itself is irrelevant, but in PTRACE_SYSCALL mode it arrives and clears
     // this.
     if (thread.process == first_process_) executed_ = true;
     if (!is_testee(thread)) return;
     for (LiveMapping& mapping : mappings_) {
         mapping.live = false;
-        mapping.hidden = 0;  // gone with all that was mapped
+        mapping.hidden = 0;  // gone with all mappings
         mapping.guards.clear();
     }
     push(thread, Executed{thread.process});

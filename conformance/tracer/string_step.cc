@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// String operations with one operand in guarded pages of a buffer: as many elements as lie there
-// are one access, and are done in one go. The runner executes the operation itself, on its own
-// mapping and on a copy of the other operand, with the testee's count, direction and flags. Knows
-// decoding and mappings.
+// String operations with one operand in guarded pages of a buffer: all elements there count as one
+// access and are executed at once. The runner executes the operation itself, on its own mapping and
+// a copy of the other operand, with the testee's count, direction and flags. Knows decoding and
+// mappings.
 
 #include <algorithm>
 #include <cstring>
@@ -23,12 +23,12 @@ bool goes_down(const user_regs_struct& registers) {
     return (registers.eflags & kDirectionFlag) != 0;
 }
 
-// The lowest byte of `elements` elements of which the first to be done stands at `first`.
+// The lowest address of `elements` elements, the first of which in time is at `first`.
 uint64_t lowest(uint64_t first, uint64_t elements, uint32_t element_bytes, bool is_down) {
     return is_down ? first - (elements - 1) * element_bytes : first;
 }
 
-// The thread's registers behind `done` elements, after which the runner's own are `registers`.
+// The thread's registers after `done` elements; the runner's registers are then `registers`.
 user_regs_struct behind(const PendingAccess& pending, const user_regs_struct& registers,
                         uint64_t done) {
     const Instruction& instruction = pending.code->instruction();
@@ -104,7 +104,7 @@ void Tracer::Engine::look_at_string(PendingAccess& pending) {
     access.value = buffer_value(access);
 }
 
-// False: nothing has been done, and the next step does one element.
+// Returns false if nothing was executed; the next step then executes one element.
 bool Tracer::Engine::emulate_string(Thread& thread, PendingAccess& pending, Torn* torn) {
     const Instruction& instruction = pending.code->instruction();
     const StringForm& string = instruction.string;
@@ -121,7 +121,7 @@ bool Tracer::Engine::emulate_string(Thread& thread, PendingAccess& pending, Torn
     access.size_bytes = size;
     if (ring == nullptr || routine == nullptr) return false;
 
-    // The other operand's elements, in a copy.
+    // A copy of the other operand's elements.
     const int other = ring_is_destination ? kRsi : kRdi;
     const bool has_other = ring_is_destination ? string.has_source() : string.has_destination();
     const uint64_t other_first = register_of(pending.registers, other);
@@ -134,7 +134,7 @@ bool Tracer::Engine::emulate_string(Thread& thread, PendingAccess& pending, Torn
         elements = got / size;
         if (elements == 0) return false;
     }
-    // What it reads from the ring may change in the middle of it.
+    // The bytes read from the ring may change in the middle.
     std::vector<uint8_t> composed;
     if (torn != nullptr && !instruction.memory[operand.form].is_write) {
         composed.resize(elements * size);

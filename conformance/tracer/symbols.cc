@@ -22,7 +22,7 @@
 namespace kmes::conformance::tracing {
 namespace {
 
-// A large binary's symbol table has some MiB; more than this is not worth a line in a report.
+// The symbol table of a large binary has a few MiB. A larger one is not read.
 constexpr uint64_t kLargestTableBytes = 64u << 20;
 
 class ElfFile {
@@ -34,7 +34,7 @@ class ElfFile {
     ElfFile(const ElfFile&) = delete;
     ElfFile& operator=(const ElfFile&) = delete;
 
-    // `count` structures at `offset`, or nothing.
+    // Reads `count` structures at `offset`; returns nothing if it cannot.
     template <typename T>
     std::vector<T> read_array(uint64_t offset, uint64_t count) const {
         if (fd_ < 0 || count > kLargestTableBytes / sizeof(T)) return {};
@@ -80,7 +80,7 @@ std::string find_in_table(const ElfFile& file, const Elf64_Shdr& table, const El
 }  // namespace
 
 std::string as_written(const std::string& symbol) {
-    // What a demangler makes of a name can be far longer; of a longer one nobody reads more.
+    // A demangled name can be far longer than its symbol. Longer names are cut.
     constexpr size_t kLongestName = 1024;
     constexpr size_t kLongestText = 160;
     if (!symbol.starts_with("_Z") || symbol.size() > kLongestName) return symbol;

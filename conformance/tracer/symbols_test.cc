@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Names of functions in the words of their authors, of files that nobody has checked.
+// Function names as their authors wrote them, in files that nobody has checked.
 #include "conformance/tracer/symbols.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ TEST(AsWritten, LeavesWhatIsNoNameAsItIs) {
     EXPECT_EQ(as_written("_ZN8consumer5dra"), "_ZN8consumer5dra");
     const std::string long_one = "_Z1f" + std::string(2000, 'i');
     EXPECT_EQ(as_written(long_one), long_one);
-    // What stands for another name, over and over, would become a text of megabytes.
+    // Nested substitutions would expand to megabytes of text.
     std::string doubled = "_Z1f";
     for (int i = 0; i < 20; ++i) doubled += "PFvS" + std::to_string(i % 10) + "_";
     EXPECT_EQ(as_written(doubled), doubled);

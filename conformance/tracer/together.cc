@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The testee and the thread of the Tracer on one processor, for as long as they take turns: pages
-// are guarded, or calls are executed in the testee (attach, the mapping of a buffer). A turn that
-// goes to another processor has to wake it: twice to five times the time of a stop. Otherwise
-// everything runs where the kernel puts it, beside the producer.
+// Keeps the testee and the thread of the Tracer on one processor while they take turns: pages are
+// guarded, or the testee executes calls for the tracer (attach, the mapping of a buffer). A turn on
+// another processor must wake it, which takes two to five times as long as a stop. Otherwise
+// everything runs where the kernel puts it, in parallel to the producer.
 //
-// For speed only: what cannot be moved stays. Knows guards and threads.
+// Only for speed: a thread that cannot be moved stays where it is. Knows guards and threads.
 
 #include <sched.h>
 
@@ -16,10 +16,10 @@
 namespace kmes::conformance {
 namespace {
 
-// So long behind the last call that was executed in the testee, it may map another buffer soon.
+// Within this time after an injected call, the testee may map another buffer.
 constexpr auto kTogether = std::chrono::milliseconds(2);
 
-// One with a real-time policy would keep the Tracer from its processor.
+// A thread with a real-time policy would keep the Tracer from its processor.
 bool may_be_moved(pid_t tid, const cpu_set_t& from) {
     cpu_set_t present;
     if (sched_getaffinity(tid, sizeof present, &present) != 0 || !CPU_EQUAL(&present, &from))
@@ -46,7 +46,7 @@ void Tracer::Engine::bring_together() {
     are_together_ = true;
     for (const auto& [tid, thread] : threads_) {
         if (!is_testee(thread)) continue;
-        // Who has chosen its processors keeps them.
+        // A thread that has chosen its processors keeps them.
         if (may_be_moved(tid, all_processors_))
             sched_setaffinity(tid, sizeof together_, &together_);
         else
@@ -64,8 +64,8 @@ void Tracer::Engine::let_apart() {
     not_moved_.clear();
 }
 
-// What is born of a thread that has been moved inherits the one processor, also if it is only heard
-// of when the others have been moved back.
+// A new thread inherits the one processor from its parent. This moves it back if the tracer hears
+// of it only after the others were moved back.
 void Tracer::Engine::let_newborn_apart(pid_t tid) {
     if (!are_together_ && may_be_moved(tid, together_))
         sched_setaffinity(tid, sizeof all_processors_, &all_processors_);

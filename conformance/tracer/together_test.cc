@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The testee and the runner on one processor while they take turns, and only then.
+// The testee and the runner share one processor while they take turns, and only then.
 
 #include <sched.h>
 
@@ -58,7 +58,7 @@ TEST_P(TogetherTest, OnOneProcessorWhilePagesAreGuarded) {
     expect_all_on(one);
     run_->tracer.go_apart();
     expect_all_on(one);
-    // Threads that are born under guards are moved with the others.
+    // Threads created under guards are moved with the others.
     std::map<pid_t, int> hits;
     while (hits.size() < 3) {
         const auto hit = run_->next<GuardHit>();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// One read in two parts: what stands in the buffer first, then something done by the runner, then
-// what stands there afterwards. Instructions that the runner executes itself read from a composed
-// copy; others are led to such a copy in the testee's scratch memory, or, if they gather elements,
-// are made to gather the first ones and then the others. Knows decoding, mappings and vector state.
+// One read in two parts: first the current bytes, then an action of the runner, then the bytes
+// after it. An instruction that the runner executes itself reads from a composed copy. Others get
+// such a copy in the testee's scratch memory. A gather is made to gather its first elements, and
+// later the others. Knows decoding, mappings and vector state.
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +30,7 @@ void Torn::act_behind(uint64_t bytes) {
 void Torn::compose(const uint8_t* from, uint8_t* to, uint64_t size_bytes, bool is_down,
                    uint64_t origin, uint64_t granule) {
     uint64_t first = is_over_ ? 0 : std::min(split_bytes_, size_bytes);
-    // A word is never torn itself.
+    // A single word is never split.
     const uint64_t beyond = (origin + first) % granule;
     if (first != size_bytes) first -= std::min(first, beyond);
     const uint64_t rest = size_bytes - first;
@@ -62,7 +62,7 @@ std::optional<GuardStep::Outcome> Tracer::Engine::redirect_to_copy(Thread& threa
         return std::nullopt;
     std::vector<uint8_t> composed(operand.size_bytes);
     torn.compose(from, composed.data(), composed.size(), false, operand.address, kWordBytes);
-    // As far into a cache line as it was: some instructions want that.
+    // The copy has the same offset in a cache line: some instructions require an alignment.
     const uint64_t copy = scratch +
                           kPageBytes * static_cast<uint64_t>(1 + (slot - scratch_slots_.begin())) +
                           operand.address % kCacheLineBytes;
@@ -70,8 +70,8 @@ std::optional<GuardStep::Outcome> Tracer::Engine::redirect_to_copy(Thread& threa
     return redirect_to(thread, pending, {copy - operand.address});
 }
 
-// The mask of a gather says which elements are still to be loaded: it may be interrupted behind any
-// of them, and is begun again with the mask that is left.
+// The mask of a gather says which elements are still to be loaded. The gather may be interrupted
+// after any element, and continues with the remaining mask.
 std::optional<GuardStep::Outcome> Tracer::Engine::gather_in_parts(
     Thread& thread, const PendingAccess& pending, const std::vector<uint64_t>& distances,
     Torn& torn) {

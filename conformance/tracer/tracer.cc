@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tracer's public face; all work is the engine's. Knows nothing itself.
+// The public functions of Tracer, which call the engine.
 
 #include "conformance/tracer/tracer.h"
 

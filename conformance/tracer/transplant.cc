@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How a routine is put together: registers pushed and popped around the re-encoded instruction.
+// Builds a routine: the re-encoded instruction between code that loads and stores the registers.
 // Knows no processes.
 
 #include "conformance/tracer/transplant.h"
@@ -19,12 +19,12 @@ namespace kmes::conformance::tracing {
 namespace {
 
 constexpr size_t kPageBytes = 4096;
-// Before each routine: a sanitizer of the runner looks for a mark of its own in front of what is
+// Space before each routine: a sanitizer of the runner reads there for a mark when a function is
 // called.
 constexpr size_t kLeadBytes = 16;
 
-// With nothing but general registers, flags and one memory operand, and no way to fault but by that
-// operand's address.
+// Instructions with only general registers, flags and one memory operand, which can fault only by
+// that operand's address.
 constexpr ZydisMnemonic kTransplantable[] = {
     ZYDIS_MNEMONIC_MOV,     ZYDIS_MNEMONIC_MOVZX,     ZYDIS_MNEMONIC_MOVSX,  ZYDIS_MNEMONIC_MOVSXD,
     ZYDIS_MNEMONIC_MOVBE,   ZYDIS_MNEMONIC_MOVNTI,    ZYDIS_MNEMONIC_XCHG,   ZYDIS_MNEMONIC_XADD,
@@ -70,18 +70,18 @@ bool touches_only_general_registers(const Decoded& decoded) {
 
 struct Recoded {
     std::vector<uint8_t> code;
-    int address_register = kNoRegister;  // none: a string operation
+    int address_register = kNoRegister;  // none for a string operation
 };
 
-// The same instruction with [address_register] as its memory operand. It must not be told from the
-// first in any other way when it is decoded again.
+// Encodes the same instruction with [address_register] as its memory operand. Decoded again, it
+// must not differ from the original in any other way.
 std::optional<Recoded> recode(const Instruction& instruction) {
     Decoded from;
     if (!decode(instruction.bytes, instruction.length_bytes, from)) return std::nullopt;
     if (!is_transplantable(from.instruction.mnemonic) || !touches_only_general_registers(from) ||
         instruction.memory.size() != 1 || instruction.memory[0].is_gather)
         return std::nullopt;
-    // One that needs no REX prefix: ah, bh, ch and dh cannot be named beside it.
+    // Registers without a REX prefix: with one, ah, bh, ch and dh could not be named.
     static constexpr int kCandidates[] = {3, 6, 7, 1, 2, 0};
     static constexpr ZydisRegister kNames[] = {
         ZYDIS_REGISTER_RAX, ZYDIS_REGISTER_RCX, ZYDIS_REGISTER_RDX, ZYDIS_REGISTER_RBX,
@@ -133,7 +133,7 @@ std::optional<Recoded> recode(const Instruction& instruction) {
     return result;
 }
 
-// A string operation anew, without prefixes that say where its operands lie.
+// Encodes a string operation again, without segment or address prefixes.
 std::optional<Recoded> recode_string(const Instruction& instruction) {
     Decoded from;
     if (!decode(instruction.bytes, instruction.length_bytes, from)) return std::nullopt;
@@ -158,7 +158,7 @@ class Assembler {
     }
     void push(int number) { push_or_pop(0x50, number); }
     void pop(int number) { push_or_pop(0x58, number); }
-    // Of the structure that rdi points to.
+    // Pushes a field of the structure that rdi points to.
     void push_field(size_t offset) {
         bytes({0xff, 0xb7});
         number32(offset);
@@ -200,7 +200,7 @@ std::vector<uint8_t> assemble(const Recoded& recoded) {
     out.append(recoded.code);
     out.bytes({0x9c, 0xfc});  // pushfq, cld
     for (const int number : carried) out.push(number);
-    out.bytes({0x48, 0x8b, 0xbc, 0x24});  // mov rdi, [rsp + ...]: behind all that was pushed
+    out.bytes({0x48, 0x8b, 0xbc, 0x24});  // mov rdi, [rsp + ...]: above everything that was pushed
     out.number32(8 * (carried.size() + 1));
     std::for_each(carried.rbegin(), carried.rend(),
                   [&out](int number) { out.pop_field(register_offset_bytes(number)); });
@@ -247,7 +247,7 @@ Routine RoutinePages::place(const std::vector<uint8_t>& code) {
         used_bytes_ = 0;
     }
     uint8_t* page = pages_.back();
-    // Never writable and executable at once.
+    // The page is never writable and executable at once.
     if (mprotect(page, kPageBytes, PROT_READ | PROT_WRITE) != 0) return nullptr;
     uint8_t* at = page + used_bytes_ + kLeadBytes;
     memcpy(at, code.data(), code.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Tracer where there is no engine for the architecture: it says so as the end of every run. Built
+// Tracer for an architecture without an engine: it reports so at the end of every run. Built
 // instead of the engine.
 
 #include "conformance/tracer/tracer.h"

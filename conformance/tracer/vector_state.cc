@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The layout of the extended state: the processor says where its parts stand. Knows no buffers.
+// The layout of the extended state: the processor says where its parts are. Knows no buffers.
 
 #include "conformance/tracer/vector_state.h"
 
@@ -17,13 +17,13 @@ namespace {
 
 constexpr size_t kLargestState = 64 * 1024;
 constexpr unsigned kStateLeaf = 0xd;
-// Components of the extended state, and what they hold.
+// Components of the extended state, and their content.
 constexpr unsigned kUpperHalves = 2;    // bytes 16 to 31 of vectors 0 to 15
 constexpr unsigned kOpmasks = 5;        // k0 to k7
 constexpr unsigned kUpperQuarters = 6;  // bytes 32 to 63 of vectors 0 to 15
 constexpr unsigned kHighVectors = 7;    // vectors 16 to 31
 constexpr size_t kFirstVectors = 160;   // bytes 0 to 15 of vectors 0 to 15
-constexpr size_t kPresentBits = 512;    // which components are not as after a reset
+constexpr size_t kPresentBits = 512;    // which components differ from their reset state
 
 struct Component {
     size_t offset = 0;
@@ -112,7 +112,7 @@ void VectorState::set_mask(const GatherForm& form, uint32_t element, bool value)
     if (!place || *place >= bytes_.size()) return;
     uint8_t& byte = bytes_[*place];
     byte = static_cast<uint8_t>(value ? byte | bit : byte & ~bit);
-    // A component that was as after a reset is not any more.
+    // The component is no longer in its reset state.
     uint64_t present = load(kPresentBits, 8);
     present |= form.mask_is_opmask ? uint64_t{1} << kOpmasks : uint64_t{6};
     memcpy(bytes_.data() + kPresentBits, &present, sizeof present);

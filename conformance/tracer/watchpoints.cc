@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The processor's watchpoints as a second witness of single steps: four of them lie on the words of
-// a guarded metadata page, and after each step the processor's word on what was touched is held
-// against what the look before it said. They stop behind an access and number four, so they see no
-// data, no access of the kernel and nothing beforehand: they check the stepper and do not replace
-// it. Knows stops and the offsets of the page (5.1.6).
+// The processor's watchpoints as a second witness of single steps. Four of them cover words of a
+// guarded metadata page. After each step, the processor's report is checked against the predicted
+// accesses. Watchpoints trap after an access, and there are only four. So they see no data, no
+// access of the kernel, and nothing beforehand. They check the stepper and cannot replace it. Knows
+// stops and the offsets of the page (5.1.6).
 
 #include <fmt/format.h>
 #include <sys/ptrace.h>
@@ -22,11 +22,11 @@ namespace kmes::conformance {
 namespace {
 
 constexpr uint64_t kWordBytes = 8;
-// generation, write_pos, tail_pos; futex_counter and need_wake with the three bytes behind it.
+// generation; write_pos; tail_pos; futex_counter, and need_wake with the three bytes after it.
 constexpr std::array<uint64_t, 4> kWatchedOffsets{32, 64, 72, 128};
 constexpr size_t kStatusRegister = 6;
 constexpr size_t kControlRegister = 7;
-// Of DR7 for one watchpoint: enabled for this thread, reads and writes, 8 bytes.
+// DR7 bits of one watchpoint: enabled for this thread, reads and writes, 8 bytes.
 constexpr uint64_t kEnable = 1;
 constexpr uint64_t kReadsAndWritesOf8 = 0b1011;
 
@@ -40,7 +40,7 @@ bool set_debug_register(pid_t tid, size_t number, uint64_t value) {
 
 }  // namespace
 
-// The first guarded metadata page that there is; 0: none.
+// The first guarded metadata page; 0: none.
 uint64_t Tracer::Engine::watched_page() const {
     for (const LiveMapping& live : mappings_) {
         if (!live.live || live.mapping.offset_bytes != 0) continue;

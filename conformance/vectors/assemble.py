@@ -4,11 +4,11 @@
 
 usage: assemble.py [--check] [FOLDER]
 
-A line of NAME.hex is one of
-    size BYTES                 of the image, once, first
-    OFFSET: BYTE BYTE ...      two hex digits each, placed from the decimal OFFSET on
-    OFFSET: BYTE x COUNT       the same byte, COUNT times
-and `#` begins a comment. What no line names is zero; a byte that two lines name is an error.
+A line of NAME.hex has one of these forms:
+size BYTES                 of the image, once, first
+OFFSET: BYTE BYTE ...      two hex digits each, placed from the decimal OFFSET on
+OFFSET: BYTE x COUNT       the same byte, COUNT times
+`#` begins a comment. Bytes in no line are zero; a byte in two lines is an error.
 """
 import pathlib
 import sys

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A testee for calls_test: it accesses a buffer through functions of each kind. A comment at the
-// end of a line says what the test has to show for it. `*` stands for any name.
+// end of a line is the text that the test expects. `*` matches any name.
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -28,12 +28,12 @@ __attribute__((noinline)) uint64_t load_out_of_line(const uint64_t* from) {
     return value;
 }
 
-// It takes an object, and reads two fields.
+// Takes an object, and reads two fields.
 uint64_t Ring::field(int offset) const {
     return __atomic_load_n(reinterpret_cast<uint64_t*>(base + offset), __ATOMIC_RELAXED);
 }
 
-// As short as an accessor, and of one field.
+// As short as an accessor, but for one field only.
 __attribute__((noinline)) bool is_replaced(const Ring* ring) {
     const char* generation = ring->base + kGeneration;
     return load(reinterpret_cast<const uint64_t*>(generation)) != 0;  // is_replaced via load
