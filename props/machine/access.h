@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What the machine needs to know of the core's build. Hooked, every access is a step; as it ships,
-// nothing is told, an operation is one step, and only what it leaves behind can be looked at.
+// How the machine sees the accesses of the core. In the hooked build every access is a step. In the
+// core as shipped no access is reported: an operation is one step, and only its result can be
+// checked.
 #ifndef KMES_PROPS_MACHINE_ACCESS_H_
 #define KMES_PROPS_MACHINE_ACCESS_H_
 
@@ -13,7 +14,8 @@ inline constexpr bool kIsHooked = true;
 #else
 inline constexpr bool kIsHooked = false;
 
-// The names of kmes/user/order_hooked.h, so that the machine is one text for both builds.
+// The names of kmes/user/order_hooked.h, so that both builds can use the same source of the
+// machine.
 inline void (*kmes_order_hook)(void* context, const struct kmes_order_access* access) = nullptr;
 inline void* kmes_order_hook_context = nullptr;
 #endif

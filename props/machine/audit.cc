@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the producer does, access by access, against the plan of the model; and the whole of the
-// state after each operation (machine.h).
+// Checks each access of the producer against the plan of the model, and the whole state after each
+// operation (machine.h).
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -11,7 +11,7 @@
 namespace kmes::props {
 namespace {
 
-constexpr std::uint64_t kAlwaysChecked = 4096;  // larger buffers are looked at less often
+constexpr std::uint64_t kAlwaysChecked = 4096;  // larger buffers are checked less often
 
 // The second column of the index of labels.
 enum kmes_order_kind kind_of(enum kmes_order_label label) {
@@ -21,8 +21,8 @@ enum kmes_order_kind kind_of(enum kmes_order_label label) {
     return kKinds[label];
 }
 
-// E23, E13: sizes that lie behind an entry of the index. Its blocks have 4 KiB, or a sixteenth of a
-// small buffer.
+// E23, E13: the number of sizes after an entry of the index. A block of the index has 4 KiB, or a
+// sixteenth of a small buffer.
 unsigned walk_limit(std::uint64_t capacity) {
     const std::uint64_t block = std::min<std::uint64_t>(4096, capacity / 16);
     return static_cast<unsigned>((block + 29) / 30);
@@ -37,7 +37,8 @@ const char* Machine::label_name(enum kmes_order_label label) {
     return label < KMES_ORDER_LABEL_COUNT ? kNames[label] : "?";
 }
 
-// Each access as strong as kmes/order.h says: on this machine a weaker one cannot be seen to fail.
+// Checks that each access is as strong as kmes/order.h says. On this machine a weaker one would not
+// fail.
 void Machine::audit_kind(const kmes_order_access& access) {
     if (access.label >= KMES_ORDER_LABEL_COUNT || access.kind != kind_of(access.label))
         if (!(access.label == KMES_ORDER_FRESH))
@@ -46,8 +47,8 @@ void Machine::audit_kind(const kmes_order_access& access) {
                      " is done in another way than kmes/order.h says");
 }
 
-// The next step of the plan has to be this one. Bytes are any number of accesses, so the first
-// access that is something else ends them.
+// This must be the next step of the plan. Bytes are any number of accesses, so the first access of
+// another kind ends them.
 void Machine::take(Visible kind, const void* address) {
     Plan& plan = task_->plan;
     if (kind != Visible::data && !plan.empty() && plan.front().kind == Visible::data) {
@@ -107,8 +108,8 @@ void Machine::take(Visible kind, const void* address) {
     model_.apply(step, *shared.need_wake, plan);
 }
 
-// As it ships, the core tells nothing: the steps are taken when the operation is over, and what
-// they leave behind is all that can be compared.
+// The core as shipped reports no accesses. The steps are taken after the operation, and only their
+// result can be compared.
 void Machine::take_all(Task& task) {
     std::size_t wakes = 0;
     while (!task.plan.empty()) {
@@ -161,7 +162,7 @@ void Machine::audit_producer(const kmes_order_access& access) {
     }
 }
 
-// 5.1.4: the bytes of the event that is written now.
+// 5.1.4: the bytes of the event that is being written.
 void Machine::audit_data(const kmes_order_access& access) {
     const Plan& plan = task_->plan;
     if (plan.empty() || plan.front().kind != Visible::data)
@@ -169,7 +170,7 @@ void Machine::audit_data(const kmes_order_access& access) {
              plan.empty() ? "5.1.7 step 7" : clause_of(plan.front().kind),
              plan.empty() ? std::string("bytes are written behind the last step")
                           : std::string("bytes are written before ") + text_of(plan.front().kind));
-    // Either of the two mappings will do for any piece: the bytes are the same.
+    // A piece may go to either of the two mappings, which have the same bytes.
     const Step& step = plan.front();
     const Ring& ring = *rings_[step.buffer];
     const auto* at = static_cast<const std::uint8_t*>(access.address);
@@ -182,7 +183,7 @@ void Machine::audit_data(const kmes_order_access& access) {
         fail("containment", "5.1.4", "bytes are written outside of the event");
 }
 
-// A size that is read back stands in what is live; where it is impossible, the model is told.
+// The producer reads back a size of a live event. If that size is impossible, the model is told.
 void Machine::audit_walk(const kmes_order_access& access) {
     Task& task = *task_;
     const bool is_swap = task.operation.verb == Verb::prepare ||
@@ -191,7 +192,7 @@ void Machine::audit_walk(const kmes_order_access& access) {
     std::size_t index;
     const Ring* ring = ring_containing(access.address, &index);
     if (!ring) fail("containment", "5.1.4", "a size is read outside of the buffers");
-    // A size of four bytes is read in one or two pieces: the first begins it.
+    // A size of four bytes is read in one or two pieces; the first begins it.
     const std::uint64_t at = static_cast<const std::uint8_t*>(access.address) - ring->memory.data();
     if (at + access.bytes >= ring->buffer.capacity + sizeof(std::uint32_t))
         fail("containment", "5.1.4", "a size is read from where no event begins");
@@ -204,14 +205,14 @@ void Machine::audit_walk(const kmes_order_access& access) {
     }
     const unsigned limit =
         walk_limit(ring->buffer.capacity) + (is_swap ? KMES_SWAP_PIECE_EVENTS : 0);
-    // (Two accesses are one size where it crosses a word.)
+    // (If a size crosses a word, two accesses read it.)
     task.walked++;
     if (!is_swap) result_.seen.sizes = std::max<std::uint64_t>(result_.seen.sizes, task.walked);
     if (task.walked > 2 * limit)
         fail("bounded-walk", "E23, E13", "more sizes are read than lie behind an index entry");
 }
 
-// Everything is computed anew from where the operation began; what was done stays done.
+// Computes everything again from the beginning of the operation; steps already taken stay.
 void Machine::meet_corrupt(Task& task) {
     const std::vector<ModelBuffer> seen = model_.buffers;
     Model model = *task.before;
@@ -233,7 +234,7 @@ void Machine::meet_corrupt(Task& task) {
     task.met_corrupt = true;
 }
 
-// A new buffer, which nobody can attach to (E14).
+// A new buffer, to which no consumer can attach yet (E14).
 void Machine::audit_new_ring(const kmes_order_access& access) {
     Ring* ring = task_->new_ring ? task_->new_ring.get() : prepared_ring_.get();
     if (!ring) fail("containment", "5.1.8.4", "a new buffer is written where there is none");
@@ -243,7 +244,8 @@ void Machine::audit_new_ring(const kmes_order_access& access) {
         fail("containment", "5.1.8.4", "bytes are copied outside of the new buffer");
 }
 
-// The successor is whole, and the producer's own, before anybody is sent to it (E19, E24).
+// The successor must be whole, and known only to the producer, before consumers are sent to it
+// (E19, E24).
 void Machine::check_successor(const Step& step) {
     std::unique_ptr<Ring>& ring = task_->new_ring ? task_->new_ring : prepared_ring_;
     if (!ring || cpu_.buffer != &ring->buffer)
@@ -265,12 +267,12 @@ void Machine::check_successor(const Step& step) {
     check_data(step.buffer, "newest-suffix", "5.1.8.3, E10, E11");
 }
 
-// 5.1.7 step 8: between tail_pos and write_pos there are whole events, whenever somebody looks.
+// 5.1.7 step 8: at any time, whole events fill the bytes between tail_pos and write_pos.
 void Machine::check_visible(const kmes_order_access& access) {
     const bool is_byte = access.label == KMES_ORDER_DATA || access.label == KMES_ORDER_SWAP_DATA ||
                          access.label == KMES_ORDER_WALK_SIZE;
     const ModelBuffer& model = model_.now();
-    if (model_.current >= rings_.size()) return;  // the new buffer is not there yet
+    if (model_.current >= rings_.size()) return;  // the new buffer does not exist yet
     const Ring& ring = *rings_[model_.current];
     if (is_byte && model.capacity > kAlwaysChecked) return;
     if (!is_byte) check_page(model_.current);
@@ -339,7 +341,7 @@ void Machine::check_counters() {
     }
 }
 
-// All that the model says, to the last byte.
+// Checks everything that the model knows, to the last byte.
 void Machine::check_all() {
     settle(main_flow_);
     check_counters();
@@ -361,14 +363,14 @@ void Machine::check_all() {
              must_be_inside ? "left while a reservation is open" : "not left at the end");
 }
 
-// E12: one consumer alone, or several of which none clears the flag.
+// E12: one consumer only, or several consumers that never clear the flag.
 bool Machine::wakes_are_sure() const {
     if (consumers_.size() == 1) return true;
     return std::all_of(consumers_.begin(), consumers_.end(),
                        [](const auto& consumer) { return consumer->settings[Key::sharing] == 1; });
 }
 
-// E1, E2, E3, E19: while the producer rests, who sleeps has had everything.
+// E1, E2, E3, E19: while the producer is idle, a sleeping consumer must have everything.
 void Machine::check_nobody_sleeps_on_an_event() {
     if (started_ || model_.wake_is_owed || !wakes_are_sure()) return;
     const ModelBuffer& buffer = model_.now();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Consumers: the reference reader in its four forms, each on a stack of its own, and what is
-// demanded of everything that it does and delivers (machine.h).
+// The consumers: the reference reader in its four forms, each on its own stack, and the checks of
+// all that it does and delivers (machine.h).
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -12,7 +12,8 @@ namespace kmes::props {
 namespace {
 
 constexpr std::uint64_t kLargestRoom = 64ull << 20;
-// Between two deliveries or sleeps: a whole buffer of small events, and attaching again and again.
+// The limit between two deliveries or sleeps: for a whole buffer of small events, and repeated
+// attaches.
 constexpr std::uint64_t kEndlessAccesses = 400000;
 constexpr std::uint64_t kForeignInode = 1ull << 40;
 constexpr std::uint64_t kInodeOfFirst = 100;
@@ -20,7 +21,7 @@ constexpr int kErrorAgain = -11, kErrorTooManyFiles = -24, kErrorInterrupted = -
 constexpr int kErrorCancelled = -125, kErrorMessageSize = -90, kErrorBadMessage = -74,
               kErrorTimedOut = -110;
 
-// Each consumer asks for another limit, so that which one holds is seen (E12).
+// Each consumer requests another timeout, so that the test sees which one is in effect (E12).
 constexpr std::uint64_t kTimeouts[kMaxConsumers] = {KMES_NO_TIMEOUT, 50000000, 150000000,
                                                     KMES_NO_TIMEOUT};
 constexpr std::uint64_t kSharedLimits[kMaxConsumers] = {0, 0, 0, 7000000};
@@ -66,7 +67,7 @@ void Machine::start_fiber(Consumer& consumer) {
     consumer.state = ConsumerState::running;
 }
 
-// Whatever it is at, it is taken away, as a process that is killed; then a new one may begin.
+// Removes a consumer at any point, as if its process was killed. A new one may then begin.
 void Machine::stop_fiber(Consumer& consumer) {
     if (!consumer.fiber) return;
     if (!consumer.fiber->has_ended()) {
@@ -78,7 +79,7 @@ void Machine::stop_fiber(Consumer& consumer) {
     }
     const bool was_attached = consumer.is_opened;
     kmes_reader_close(&consumer.reader);
-    kmes_reader_close(&consumer.reader);  // of a closed one: nothing
+    kmes_reader_close(&consumer.reader);  // does nothing if it is closed
     take_over_wishes();
     if (was_attached && consumer.reader.mapping.base)
         fail("attach", "kmes_reader_close", "a closed reader still has its mapping");
@@ -91,10 +92,10 @@ void Machine::stop_fiber(Consumer& consumer) {
     consumer.platform.context = &consumer;
 }
 
-// Goes on for `budget` accesses, or until it sleeps or has nothing to do.
+// Runs the consumer for `budget` accesses, or until it sleeps or has nothing to do.
 void Machine::run_consumer(Consumer& consumer, std::uint64_t budget) {
     if (!consumer.fiber) start_fiber(consumer);
-    // Where no access is told, nobody knows which buffers it reads.
+    // If accesses are not reported, the buffers that it reads are not known.
     if (!kIsHooked && result_.seen.pokes) consumer.is_misled = true;
     if (consumer.fiber->has_ended()) return;
     consumer_ = &consumer;
@@ -106,14 +107,14 @@ void Machine::run_consumer(Consumer& consumer, std::uint64_t budget) {
     leave_if_failed();
 }
 
-// Where no access is told, what consumers wrote to need_wake is not known but from there.
+// If accesses are not reported, the page itself is the only source for the stores to need_wake.
 void Machine::take_over_wishes() {
     for (std::size_t i = 0; !kIsHooked && i < rings_.size(); i++)
         model_.buffers[i].page[132] = static_cast<char>(*rings_[i]->buffer.shared.need_wake);
 }
 
-// The life of a consumer: it opens, drains and sleeps; after an error it stands idle until it is
-// run again.
+// The life of a consumer: it opens, drains and sleeps. After an error it is idle until it is run
+// again.
 void Machine::live(Consumer& consumer) {
     for (;;) {
         int error = open(consumer);
@@ -125,7 +126,7 @@ void Machine::live(Consumer& consumer) {
             }
             if (is_cancelling_) throw Stop{};
             if (!error) continue;
-            // What attaching said, or corrupt content: it is where it was, and tries again.
+            // After an error of attach, or corrupt content: the position stays, and it tries again.
             stand_idle(consumer, error);
             error = 0;
         }
@@ -176,7 +177,7 @@ int Machine::drain(Consumer& consumer) {
     }
 }
 
-// -EMSGSIZE: nothing is consumed, and so much is needed.
+// -EMSGSIZE: nothing is consumed, and `needed` bytes of room are required.
 void Machine::make_room(Consumer& consumer, std::uint64_t needed) {
     if (needed <= consumer.room.size() || needed > kLargestRoom)
         fail("reader-result", "kmes_reader_next",
@@ -199,7 +200,7 @@ int Machine::drain_copies(Consumer& consumer) {
     }
 }
 
-// Uses the event where it lies, byte by byte, as a consumer does that makes something of it.
+// Uses the event in the ring, byte by byte, as a consumer does that processes it there.
 bool Machine::copy_in_place(Consumer& consumer, const kmes_event_view& view, std::string* bytes) {
     const std::uint8_t* from = view.type - KMES_EVENT_FIXED_BYTES;
     const Ring* ring = nullptr;
@@ -278,7 +279,8 @@ int Machine::run_reader(Consumer& consumer) {
     }
 }
 
-// 5.1.8.1 step 6: whole, published, in order, once, and the loss said to the event.
+// 5.1.8.1 step 6: an event must be whole, published, in order, delivered once, and with the exact
+// loss before it.
 void Machine::deliver(Consumer& consumer, const kmes_event_view& view, const std::uint8_t* bytes) {
     consumer.accesses = 0;
     consumer.delivered++;
@@ -294,7 +296,7 @@ void Machine::deliver(Consumer& consumer, const kmes_event_view& view, const std
     if (view.event_size != right.size() || std::memcmp(bytes, right.data(), right.size()) != 0)
         fail("torn", "5.1.8.1 step 5, E4, E6", who + " is torn");
     const std::uint64_t header = number_at(right, 4, 4);
-    // In place, the pointers lead into the ring, where the bytes may be others by now (E6).
+    // In place, the pointers lead into the ring, whose bytes may have changed by now (E6).
     const bool is_copy = consumer.settings[Key::form] != 1;
     if (view.header_size != header || view.timestamp != number_at(right, 8, 8) ||
         view.cpu_id != number_at(right, 24, 2) || view.origin_class != number_at(right, 26, 1) ||
@@ -316,7 +318,7 @@ void Machine::deliver(Consumer& consumer, const kmes_event_view& view, const std
     result_.deliveries++;
 }
 
-// What is passed over is not there any more.
+// Events that are passed over must no longer exist.
 void Machine::check_gap(Consumer& consumer, std::uint64_t sequence) {
     const std::size_t index = consumer.reader.mapping.inode - kInodeOfFirst;
     if (index >= rings_.size()) return;
@@ -332,7 +334,7 @@ void Machine::check_gap(Consumer& consumer, std::uint64_t sequence) {
     }
 }
 
-// Its own figures, whenever it has nothing more to do.
+// Checks the reader's own figures whenever it has nothing more to do.
 void Machine::check_reader(Consumer& consumer) {
     if (consumer.is_misled) return;
     const kmes_reader_statistics& core = consumer.reader.statistics;
@@ -383,7 +385,7 @@ void Machine::audit_consumer(Consumer& consumer, const kmes_order_access& access
     if (!consumer.is_misled) audit_consumer_position(consumer, access);
 }
 
-// The fences stand where kmes/order.h says, whatever this machine does without them.
+// Checks that the fences are where kmes/order.h says, whatever this machine does without them.
 void Machine::audit_consumer_order(Consumer& consumer, const kmes_order_access& access) {
     switch (access.label) {
         case KMES_ORDER_READ_DATA:
@@ -418,7 +420,7 @@ void Machine::audit_consumer_order(Consumer& consumer, const kmes_order_access& 
     }
 }
 
-// What it reads next is compared with where it stands: laps and torn reads, to count them.
+// Compares the reader's next event with its position in the ring, to count laps and torn reads.
 void Machine::audit_consumer_position(Consumer& consumer, const kmes_order_access& access) {
     const kmes_reader& reader = consumer.reader;
     switch (access.label) {
@@ -526,7 +528,8 @@ int Machine::on_sleep(void* context, __u32* word, __u32 expected, __u64 timeout_
     machine.check_reader(*consumer);
     while (!consumer->is_woken && !consumer->is_expired && !consumer->is_interrupted) {
         Fiber::pause();
-        // Handed on by the reader: the core as it ships need not be able to be thrown through.
+        // The reader returns this error, because an exception might not pass through the core as
+        // shipped.
         if (machine.is_cancelling_) return kErrorCancelled;
     }
     consumer->state = ConsumerState::running;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Fibers by ucontext, told to the address sanitizer, which keeps a record of the stack (fiber.h).
+// Fibers on ucontext. The address sanitizer, which keeps a record of the stack, is notified
+// (fiber.h).
 #include "props/machine/fiber.h"
 
 #include <sys/mman.h>
@@ -29,7 +30,7 @@ constexpr std::size_t kPageBytes = 4096;
 
 thread_local Fiber* current_fiber = nullptr;
 
-// Stacks are used again: a fuzzer makes some for each input.
+// Stacks are reused, because a fuzzer makes several for each input.
 std::vector<char*>& free_stacks() {
     static thread_local std::vector<char*> stacks;
     return stacks;
@@ -56,7 +57,7 @@ struct Fiber::Stack {
         if (free_stacks().empty()) {
             void* range = mmap(nullptr, kStackBytes + kPageBytes, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-            // The lowest page faults: a stack that is too small is seen.
+            // The lowest page faults, so that a stack overflow is noticed.
             if (range == MAP_FAILED || mprotect(range, kPageBytes, PROT_NONE) != 0) std::abort();
             base = static_cast<char*>(range) + kPageBytes;
         } else {
@@ -83,7 +84,7 @@ Fiber* Fiber::current() {
     return current_fiber;
 }
 
-// The first thing on the new stack.
+// The first function on the new stack.
 void Fiber::enter() {
     Fiber* self = current_fiber;
     end_switch(nullptr, &self->outside_stack_, &self->outside_bytes_);

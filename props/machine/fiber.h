@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A function with a stack of its own that can stand still in the middle: what makes one access of a
-// consumer a step of a script. Knows nothing of rings. One thread only.
+// A function on its own stack that can pause anywhere: so a single access of a consumer can be a
+// step of a script. Knows nothing of rings. One thread only.
 #ifndef KMES_PROPS_MACHINE_FIBER_H_
 #define KMES_PROPS_MACHINE_FIBER_H_
 
@@ -14,15 +14,15 @@ namespace kmes::props {
 
 class Fiber {
   public:
-    // `body` runs at the first resume(); an exception that leaves it ends it, and is dropped.
+    // Runs `body` at the first resume(). An exception of `body` ends the fiber, and is dropped.
     explicit Fiber(std::function<void()> body);
     ~Fiber();  // it must have ended, or never have begun
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
-    // Goes on until the next pause() or the end. Not from inside a fiber.
+    // Continues until the next pause() or the end. Not from inside a fiber.
     void resume();
-    // From inside: stands still until the next resume().
+    // Call it inside a fiber: pauses until the next resume().
     static void pause();
     bool has_begun() const { return has_begun_; }
     bool has_ended() const { return has_ended_; }
@@ -36,7 +36,7 @@ class Fiber {
     std::unique_ptr<Stack> stack_;
     ucontext_t inside_{};
     ucontext_t outside_{};
-    void* fake_stack_ = nullptr;  // of the address sanitizer, of the side that stands still
+    void* fake_stack_ = nullptr;  // of the address sanitizer, for the paused side
     const void* outside_stack_ = nullptr;
     std::size_t outside_bytes_ = 0;
     bool has_begun_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The tape: operation after operation, who runs, and the one hook (machine.h).
+// Plays the script operation by operation, chooses which flow runs, and has the one hook
+// (machine.h).
 #include "props/machine/machine.h"
 
 #include <algorithm>
@@ -54,13 +55,13 @@ void Machine::hook(void* context, const struct kmes_order_access* access) {
     static_cast<Machine*>(context)->on_access(*access);
 }
 
-// docs/script-format.md: every look at the clock moves it on.
+// docs/script-format.md: every read of the clock advances it.
 __u64 Machine::clock(void* context) {
     return static_cast<Machine*>(context)->clock_ns_++;
 }
 
-// An interrupt is not kept out (guard=core), or is told at once that it cannot be let in
-// (guard=platform): both are so on real machines (platform.h).
+// An interrupt can come into a critical section (guard=core), or is turned away at the entry
+// (guard=platform). Both happen on real machines (platform.h).
 bool Machine::enter(void* context) {
     auto* machine = static_cast<Machine*>(context);
     if (machine->depth_ > 0 && machine->settings_[Key::guard] == 1) return false;
@@ -98,7 +99,7 @@ void Machine::fail(const char* property, const char* clause, const std::string& 
     throw Stop{};
 }
 
-// The half of a small buffer in which nothing was written gets the same bytes (ring_memory.h).
+// Mirrors the written half of a small buffer to the other half (ring_memory.h).
 void Machine::settle(Flow& flow) {
     if (flow.written_memory) flow.written_memory->mirror(flow.written, flow.written_bytes);
     flow.written_memory = nullptr;
@@ -114,7 +115,7 @@ void Machine::remember_write(Flow& flow, const kmes_order_access& access) {
     flow.written_bytes = access.bytes;
 }
 
-// The access is done when this returns, and nothing comes in between.
+// The access happens right after this returns, with nothing in between.
 void Machine::on_access(const kmes_order_access& access) {
     Flow& flow = *flow_;
     settle(flow);
@@ -231,7 +232,8 @@ void Machine::perform_world(const Operation& operation) {
             break;
         }
         case Verb::corrupt: {
-            // Not while the producer is at work: nothing says what it has read or copied already.
+            // Not during an operation of the producer: what it has read or copied so far is not
+            // known.
             if (started_ || model_.has_reservation || model_.has_prepared || !kIsHooked)
                 return skip();
             const std::size_t event = operation[Key::event];
@@ -254,7 +256,7 @@ void Machine::perform_world(const Operation& operation) {
     }
 }
 
-// What was begun is ended, and whoever can still read does.
+// Ends what was begun, and lets every consumer read that still can.
 void Machine::end_script() {
     if (started_) finish_started();
     if (model_.has_reservation) perform(Operation(Verb::abandon));
@@ -296,7 +298,7 @@ void Machine::sum_up() {
     if (!result_.failure) result_.producer_digest = producer_digest();
 }
 
-// FNV-1a; a retired buffer belongs to it as well.
+// FNV-1a; includes retired buffers.
 std::uint64_t Machine::producer_digest() const {
     std::uint64_t digest = 0xcbf29ce484222325;
     const auto add = [&digest](const void* bytes, std::size_t length) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The machine behind play(): the core with its buffers, the model beside it, consumers that stand
-// still between any two accesses, and the checks. One machine plays one script, on one thread.
+// The machine behind play(): the core with its buffers, the model, consumers that can pause between
+// any two accesses, and the checks. One machine plays one script, on one thread.
 //
-//   machine.cc     the tape: operation after operation, who runs, the one hook
+//   machine.cc     the script: operation after operation, which flow runs, the one hook
 //   operations.cc  what each operation is for the core, and for the model
-//   audit.cc       what the producer does, access by access, against the plan of the model
+//   audit.cc       checks the producer, access by access, against the plan of the model
 //   consumers.cc   what consumers do and deliver
-//   state.cc       the state in words
+//   state.cc       the state as text
 #ifndef KMES_PROPS_MACHINE_MACHINE_H_
 #define KMES_PROPS_MACHINE_MACHINE_H_
 
@@ -28,45 +28,45 @@
 
 namespace kmes::props {
 
-// Thrown to leave the core, from a failure or at the end of a run.
+// Thrown to leave the core, because of a failure or the end of a run.
 struct Stop {};
 
-// A buffer of the core with the memory that belongs to it.
+// A buffer of the core, and its memory.
 struct Ring {
     explicit Ring(std::uint64_t capacity_bytes)
         : memory(capacity_bytes), index(kmes_index_entries(capacity_bytes), {~0ull, ~0ull}) {}
     tests::RingMemory memory;
     std::vector<kmes_boundary> index;
     kmes_buffer buffer{};
-    // What consumers can see by now; the shared page may say something else after a poke.
+    // What consumers can see by now. After a poke the shared page may differ.
     std::uint64_t visible_tail = 0;
     std::uint64_t visible_write = 0;
-    bool is_poked = false;  // so that what a consumer reads there may be anything
+    bool is_poked = false;  // so a consumer may read anything there
 };
 
-// Whatever makes accesses one after the other: the producer, what interrupts it, a consumer.
+// A flow of accesses: the producer, an interrupt of it, or a consumer.
 struct Flow {
     Fiber* fiber = nullptr;      // nullptr: runs to its end
-    std::uint64_t budget = 0;    // accesses before it stands still
-    const char* next = nullptr;  // the label of the access before which it does
-    // The access that was told last: done when the flow comes again.
+    std::uint64_t budget = 0;    // accesses before it pauses
+    const char* next = nullptr;  // the label of the access before which it pauses
+    // The last reported access: it has happened when the flow reports the next one.
     tests::RingMemory* written_memory = nullptr;
     const void* written = nullptr;
     std::uint64_t written_bytes = 0;
 };
 
-// An operation of the producer on its way.
+// A running operation of the producer.
 struct Task {
     Operation operation;
     std::function<int(Model&, Plan&, bool is_nested)> model_call;
     std::function<int()> core_call;
-    bool goes_on = false;          // with a reservation: inside, and no interrupt
-    bool changes_buffers = false;  // nobody attaches meanwhile (E14)
+    bool goes_on = false;          // continues a reservation: inside, and no interrupt
+    bool changes_buffers = false;  // no consumer attaches meanwhile (E14)
     std::unique_ptr<Ring> new_ring;
-    std::string type;  // memory of what is emitted
+    std::string type;  // memory of the emitted type
     std::string payload;
-    // Filled on the way.
-    std::unique_ptr<Model> before;  // where a size in the ring is impossible
+    // Filled while it runs.
+    std::unique_ptr<Model> before;  // if a size in the ring is impossible
     Plan plan;
     std::vector<Step> taken;
     int expected = 0;
@@ -74,8 +74,8 @@ struct Task {
     bool is_nested = false;
     bool met_corrupt = false;
     unsigned sections = 0;                  // critical sections so far
-    std::vector<const kmes_buffer*> wakes;  // where no access is told
-    unsigned walked = 0;                    // sizes read in this one
+    std::vector<const kmes_buffer*> wakes;  // if accesses are not reported
+    unsigned walked = 0;                    // sizes read in the current section
 };
 
 enum class ConsumerState { fresh, running, asleep, blocked, idle };
@@ -94,18 +94,18 @@ struct Consumer {
     ConsumerState state = ConsumerState::fresh;
     bool is_opened = false;
     bool is_misled = false;  // it has seen a buffer that was poked or corrupt
-    bool is_unsure = false;  // it gave up to make sure that a buffer lives (E19)
+    bool is_unsure = false;  // it gave up the check whether a buffer is alive (E19)
     int last_error = 0;
     // Its sleep.
     bool is_woken = false, is_expired = false, is_interrupted = false;
     std::size_t sleeps_on = 0;
     std::uint64_t timeout_ns = 0;
-    // What was seen of it.
+    // What was observed of it.
     std::uint64_t last = 0;  // sequence number delivered last; 0: none
     std::uint64_t inode = 0;
     std::uint64_t delivered = 0, lost = 0, laps = 0, torn = 0, switches = 0, sleeps = 0;
     std::uint64_t attaches = 0, detaches = 0;
-    std::uint64_t accesses = 0;  // since it delivered or slept
+    std::uint64_t accesses = 0;  // since its last delivery or sleep
     bool is_attaching = false;
     bool has_fenced_data = true, has_fenced_wish = true;
     bool looked_at_write_pos = false, looked_at_generation = false;
@@ -238,7 +238,7 @@ class Machine {
     std::vector<std::unique_ptr<Ring>> rings_;
     std::unique_ptr<Ring> prepared_ring_;
     std::uint64_t clock_ns_;
-    int depth_ = 0;  // critical sections that are open
+    int depth_ = 0;  // open critical sections
     std::uint64_t refuse_ = 0, foreign_ = 0;
     std::string reserved_payload_;
     bool copy_has_more_ = false;

@@ -150,12 +150,13 @@ void Model::remember(std::uint64_t number, std::shared_ptr<const std::string> by
     records_.back().bytes = std::move(bytes);
 }
 
-// 5.1.7 step 1. Every look at the clock moves it on by a nanosecond (docs/script-format.md).
+// 5.1.7 step 1. Every read of the clock advances it by a nanosecond (docs/script-format.md).
 std::uint64_t Model::take_time() {
     return clock_ns++;
 }
 
-// E16: the numbers of those that were turned away are used before the next one is given.
+// E16: the numbers of nested emissions that were turned away are used before the next one is
+// assigned.
 void Model::settle() {
     sequence += missed;
     counters.dropped_nested += missed;
@@ -173,7 +174,7 @@ int Model::admit(const ModelInput& input, ModelStyle style) {
     return kErrorNoSpace;
 }
 
-// 5.1.7 step 6. E8: what is pending is published before the tail would reach it.
+// 5.1.7 step 6. E8: pending events are published before the tail would reach them.
 void Model::move_tail(std::uint64_t position, Plan& plan) {
     ModelBuffer& buffer = now();
     if (buffer.frontier != buffer.published && position >= buffer.published) {
@@ -190,7 +191,7 @@ void Model::move_tail(std::uint64_t position, Plan& plan) {
     plan.push_back({Visible::tail_fence, current});
 }
 
-// E13: what is pending is published, and nothing stays.
+// E13: pending events are published, and then all are given up.
 void Model::empty(Plan& plan) {
     counters.corrupt++;
     move_tail(now().frontier, plan);
@@ -247,7 +248,7 @@ void Model::publish_pending(Plan& plan) {
     if (now().frontier != now().published) publish(plan);
 }
 
-// 5.1.7 step 9 and E1. What comes of it is known when need_wake has been loaded (apply).
+// 5.1.7 step 9 and E1. The result is known when need_wake has been loaded (apply).
 void Model::look(Plan& plan) {
     wake_is_owed = false;
     plan.push_back({Visible::wake_fence, current});
@@ -284,7 +285,7 @@ int Model::add(const ModelInput& input, ModelStyle style, bool is_inside, Plan& 
     return 0;
 }
 
-// 5.1.7, the batch rule: steps 8 and 9 once. Inside another's critical section nothing happens.
+// 5.1.7, the batch rule: steps 8 and 9 once. Does nothing inside another critical section.
 void Model::end(bool is_inside, Plan& plan) {
     has_batch = false;
     if (is_inside) return;
@@ -331,7 +332,7 @@ void Model::commit(Plan& plan) {
     has_reservation = false;
 }
 
-// No event, no number; what was overwritten to make room stays overwritten.
+// Uses no number. Events that were overwritten to make room stay overwritten.
 void Model::abandon(Plan& plan) {
     if (wake_is_owed) look(plan);
     reservation_.reset();
@@ -364,7 +365,7 @@ int Model::prepare(std::uint64_t capacity, ModelPositions positions, std::uint64
     return 0;
 }
 
-// E3, E19, E24: generation, then the counter, then a wake, whatever need_wake says.
+// E3, E19, E24: stores generation, then the counter, then wakes, whatever need_wake is.
 void Model::give_up(std::size_t buffer, Plan& plan) {
     ModelBuffer& retired = buffers[buffer];
     retired.generation++;
@@ -435,7 +436,7 @@ void Model::jump(std::uint64_t forward_ns, std::uint64_t back_ns) {
     clock_ns -= std::min(clock_ns, back_ns);
 }
 
-// No size of the core's can be as large as this, so that it stays impossible while events come.
+// No size in the core can be as large as this, so it stays impossible while events arrive.
 bool Model::corrupt(std::size_t event, std::uint32_t event_bytes) {
     constexpr std::uint32_t kNeverPossible = 1u << 30;
     if (event >= now().events.size()) return false;

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// A plain model of one CPU's producer: deques of events and two arrays of bytes a buffer, written
-// from section 5.1, the event model and the errata. Knows nothing of the core: no header of kmes/
-// is included, and every constant is written down a second time, so that a mistake there cannot
-// hide itself here.
+// A plain model of one CPU's producer: deques of events, and two arrays of bytes for each buffer,
+// written from section 5.1, the event model and the errata. Knows nothing of the core. It includes
+// no header of kmes/ and repeats every constant, so that a mistake there cannot hide itself here.
 //
-// Each operation computes what it leaves behind, and the plan: the visible steps that lead there,
-// in the order that the text demands. The metadata page is not touched by the operations
-// themselves: whoever plays them takes the steps of the plan one by one (apply), because consumers
-// may act in between.
+// Each operation computes its result, and the plan: the visible steps that lead there, in the order
+// of the specification. The operations themselves do not touch the metadata page. The caller takes
+// the steps of the plan one by one (apply), because consumers may act in between.
 #ifndef KMES_PROPS_MACHINE_MODEL_H_
 #define KMES_PROPS_MACHINE_MODEL_H_
 
@@ -29,27 +27,27 @@ inline constexpr int kErrorNoSpace = -28;
 // One visible step of an operation.
 enum class Visible : std::uint8_t {
     tail,            // tail_pos is stored (5.1.7 step 6)
-    tail_fence,      // E5: before the bytes behind it are overwritten
+    tail_fence,      // E5: before the given-up bytes are overwritten
     data,            // bytes of [position, position + value) are stored, any number of times
     publish,         // write_pos is stored (5.1.7 step 8)
     wake_fence,      // E1
     look,            // need_wake is loaded (5.1.7 step 9)
     counter,         // futex_counter is stored, because of need_wake
-    wake,            // everybody who sleeps on the buffer is woken
-    successor,       // data, generation, tail_pos and write_pos of a new buffer, which nobody sees
+    wake,            // every sleeper on the buffer is woken
+    successor,       // data, generation, tail_pos and write_pos of a new buffer, still invisible
     generation,      // of a retired buffer (E24)
-    retire_counter,  // its futex_counter, whatever need_wake says (E3)
+    retire_counter,  // its futex_counter, whatever need_wake is (E3)
 };
 const char* text_of(Visible step);
-// The property that breaks where a step is missing or in the wrong place, and its clause.
+// The property that breaks if this step is missing or misplaced, and its clause.
 const char* property_of(Visible step);
 const char* clause_of(Visible step);
 
 struct Step {
     Visible kind;
     std::size_t buffer = 0;
-    std::uint64_t position = 0;  // data; publish: the newest sequence number that it makes visible
-    std::uint64_t value = 0;     // what is stored; data: bytes
+    std::uint64_t position = 0;  // data; publish: the newest sequence number that becomes visible
+    std::uint64_t value = 0;     // the stored value; data: bytes
 };
 using Plan = std::deque<Step>;
 
@@ -65,12 +63,12 @@ struct ModelBuffer {
     std::uint64_t capacity = 0;
     std::uint64_t tail = 0;
     std::uint64_t published = 0;
-    std::uint64_t frontier = 0;  // published, and what a batch has written behind it
+    std::uint64_t frontier = 0;  // published, plus what a batch has written after it
     std::uint64_t generation = 0;
     std::uint32_t counter = 0;
     std::deque<ModelEvent> events;  // from tail to frontier
-    std::string page;               // 4096 bytes, as they must stand now
-    std::string data;               // `capacity` bytes, as they must stand after the operation
+    std::string page;               // 4096 bytes, as they must be now
+    std::string data;               // `capacity` bytes, as they must be after the operation
     bool is_boot = false;
     bool is_retired = false;
 
@@ -78,10 +76,10 @@ struct ModelBuffer {
     void write(std::uint64_t position, std::string_view bytes);
 };
 
-// What became of a sequence number.
+// What happened to a sequence number.
 struct ModelRecord {
     std::shared_ptr<const std::string> bytes;  // nullptr: used without an event
-    bool is_published = false;                 // by a step of a plan that was taken
+    bool is_published = false;                 // by a taken step of a plan
 };
 
 struct ModelCounters {
@@ -106,7 +104,7 @@ enum class ModelPositions { keep, zero, shift };
 struct ModelSettings {
     std::uint64_t capacity = 4096;
     std::uint64_t position = 0;
-    std::uint64_t sequence = 0;  // the number given last
+    std::uint64_t sequence = 0;  // the last assigned number
     std::uint64_t clock_ns = 0;
     std::uint16_t cpu = 0;
     bool is_boot = false;
@@ -116,8 +114,8 @@ class Model {
   public:
     explicit Model(const ModelSettings& settings);
 
-    // Every operation: its return value, and its steps added to `plan`. `is_inside`: it comes as an
-    // interrupt inside of another one's critical section (E16).
+    // Each operation returns its result, and adds its steps to `plan`. `is_inside`: it is an
+    // interrupt inside of another critical section (E16).
     int emit(const ModelInput& input, ModelStyle style, bool is_inside, Plan& plan);
     void batch();
     int add(const ModelInput& input, ModelStyle style, bool is_inside, Plan& plan);
@@ -133,20 +131,21 @@ class Model {
     int nudge(std::size_t buffer, bool is_inside, Plan& plan);
     int retire(bool is_inside, Plan& plan);
     void jump(std::uint64_t forward_ns, std::uint64_t back_ns);
-    bool corrupt(std::size_t event, std::uint32_t event_bytes);  // false: not there, or possible
+    bool corrupt(std::size_t event,
+                 std::uint32_t event_bytes);  // false: no such event, or a possible size
 
-    // Takes a step: the metadata page becomes what the step stores. `need_wake`: for look; if it is
-    // not zero, the wake is put in front of the plan.
+    // Takes a step: stores its values in the metadata page. `need_wake`: for look; if it is not
+    // zero, the wake is put at the front of the plan.
     void apply(const Step& step, std::uint8_t need_wake, Plan& plan);
 
-    // What came in between as interrupts, where an operation is computed anew: `other` has it.
+    // Takes over the interrupts of `other`, when an operation is computed again.
     void take_over(const Model& other);
 
     ModelBuffer& now() { return buffers[current]; }
     const ModelBuffer& now() const { return buffers[current]; }
     const ModelRecord* record(std::uint64_t number) const;
 
-    std::vector<ModelBuffer> buffers;  // the successor of a swap joins when it is finished
+    std::vector<ModelBuffer> buffers;  // the successor of a swap is added when it is finished
     std::size_t current = 0;
     std::uint64_t first_sequence;
     std::uint64_t sequence;
@@ -156,13 +155,13 @@ class Model {
     bool has_batch = false;
     bool has_reservation = false;
     bool has_prepared = false;
-    bool wake_is_owed = false;  // published under E8; need_wake is looked at later
+    bool wake_is_owed = false;  // published under E8; need_wake is loaded later
     bool is_over = false;
-    // The next operation reads an impossible size on its way (E13). Which sizes are read is the
-    // producer's affair, so it is told to the model.
+    // The next operation reads an impossible size (E13). The producer chooses which sizes it reads,
+    // so the model must be told.
     bool meets_corrupt = false;
-    // Where a swap was prepared and something was emitted since, bytes outside of what survives may
-    // have been copied: they are not compared.
+    // If something was emitted after a swap was prepared, bytes outside of the survivors may have
+    // been copied. They are not compared.
     bool successor_is_exact = true;
 
   private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // What each operation of the producer is for the core, and for the model (machine.h). An operation
-// that does not apply where it stands has no task, and is skipped (docs/script-format.md).
+// that does not apply in its place has no task, and is skipped (docs/script-format.md).
 #include <algorithm>
 #include <utility>
 
@@ -10,7 +10,7 @@
 namespace kmes::props {
 namespace {
 
-// A shift moves no position up to here (E11: positions never cross 2^64).
+// A shift moves no position beyond this (E11: positions never cross 2^64).
 constexpr std::uint64_t kHighestPosition = ~0ull - (1ull << 41);
 
 ModelStyle style_of(const Operation& operation) {
@@ -30,7 +30,7 @@ std::unique_ptr<Ring> Machine::make_ring(std::uint64_t capacity_bytes, std::uint
     setup.start_pos = position;
     setup.version = KMES_VERSION_1;
     setup.cpu_id = static_cast<__u16>(settings_[Key::cpu]);
-    // No consumer sees it yet: its stores are no steps.
+    // No consumer sees the buffer yet, so its stores are no steps.
     const auto hook = std::exchange(kmes_order_hook, nullptr);
     const int error = kmes_buffer_init(&ring->buffer, &setup);
     kmes_order_hook = hook;
@@ -49,8 +49,8 @@ ModelInput Machine::input_of(const Operation& operation) const {
     return input;
 }
 
-// The memory belongs to the task. A payload that no buffer here can take has
-// no memory: a core that touches it crashes.
+// The memory belongs to the task. A payload that no buffer can accept has no memory, so a core that
+// reads it crashes.
 kmes_event_input Machine::core_input(const ModelInput& input) {
     kmes_event_input core{};
     task_->type = input.type;
@@ -67,7 +67,7 @@ kmes_event_input Machine::core_input(const ModelInput& input) {
 
 int Machine::emit_entry(const kmes_event_input& input) {
     const kmes_batch_entry entry{input.type, input.payload, input.type_len, input.payload_len};
-    // Above every payload: the capacity alone limits what is written.
+    // Larger than every payload: only the capacity limits what is written.
     const kmes_batch_rules rules{.max_event_bytes = UINT64_MAX / 2,
                                  .origin_class = input.origin_class};
     __u32 emitted = 0;
@@ -97,7 +97,7 @@ std::optional<Task> Machine::event_task(const Operation& operation) {
         task.core_call = [this, input, style] {
             const kmes_event_input core = core_input(input);
             if (style != ModelStyle::call) return kmes_batch_emit(&cpu_, &batch_, &core);
-            // Every second payload that can goes the way of a whole list of entries.
+            // Every second suitable payload is emitted as a whole list of entries.
             if (core.payload_len % 2 && !core.header_extra_len &&
                 kmes_utf8_is_valid(core.type, core.type_len))
                 return emit_entry(core);
@@ -117,7 +117,7 @@ std::optional<Task> Machine::reservation_task(const Operation& operation) {
         };
         task.core_call = [this, input] {
             const kmes_event_input core = core_input(input);
-            // A nested one must not touch what the reservation that it interrupts has.
+            // A nested emission must not touch the reservation that it interrupts.
             kmes_reservation reservation{};
             const int error = kmes_reserve(&cpu_, &core, &reservation);
             if (error) return error;
@@ -176,7 +176,7 @@ std::optional<Task> Machine::swap_task(const Operation& operation) {
     task.changes_buffers = is_whole;
     kmes_buffer* const fresh = &task.new_ring->buffer;
     const auto core_positions = static_cast<kmes_swap_positions>(positions);
-    // Where an impossible size is met, it is while the swap begins, or later.
+    // An impossible size is found while the swap begins, or later.
     task.model_call = [=, this](Model& model, Plan& plan, bool is_nested) {
         const bool meets = model.meets_corrupt;
         const bool is_first = task_ && task_->sections <= 1;
@@ -256,7 +256,7 @@ std::optional<Task> Machine::task_of(const Operation& operation) {
     }
 }
 
-// The model goes first: its plan is what the core is held to.
+// The model goes first: the core is checked against its plan.
 void Machine::begin(Task& task) {
     task.is_nested = is_inside() && !task.goes_on;
     for (const ModelEvent& event : model_.now().events) {
@@ -269,7 +269,7 @@ void Machine::run_core(Task& task) {
     task.result = task.core_call();
 }
 
-// The operation has returned: all of the plan was done, and everything is what the model says.
+// After the operation: the whole plan must be done, and the state must be that of the model.
 void Machine::end(Task& task) {
     settle(*flow_);
     if (!kIsHooked) take_all(task);
@@ -309,7 +309,7 @@ void Machine::count(const Task& task) {
     if (newest.position / capacity != (newest.end() - 1) / capacity) seen.crossed_end++;
 }
 
-// E18: a piece that says that it was the last one has left nothing; a small buffer is one piece.
+// E18: a piece reported as the last one leaves nothing to copy; a small buffer is one piece.
 void Machine::check_copied(const Task& task) {
     const ModelBuffer& buffer = model_.now();
     const bool is_small = buffer.capacity < KMES_SWAP_PIECE_BYTES;

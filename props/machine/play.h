@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Plays a script on the core as it ships (the hooked build, so that every shared access is a step),
-// beside a plain model that is written from the specification, and checks every property after
-// every operation and at every access. The one function that properties, fuzzers, replay and
-// mutation tests call.
+// Plays a script on the hooked build of the core, where every shared access is a step, and on a
+// plain model written from the specification. Checks every property after every operation and at
+// every access. Properties, fuzzers, replay and mutation tests all call this one function.
 #ifndef KMES_PROPS_MACHINE_PLAY_H_
 #define KMES_PROPS_MACHINE_PLAY_H_
 
@@ -20,19 +19,20 @@ namespace kmes::props {
 struct Failure {
     std::string property;       // its name: "publication", "exact-loss", ...
     std::string clause;         // "5.1.7 step 8, E5"
-    std::string message;        // what was found, what should be
+    std::string message;        // what was found, and what is correct
     std::size_t operation = 0;  // index in Script::operations
 };
 
 struct PlayOptions {
-    // Called after each operation with a few lines of text: what it returned, the state.
+    // Called after each operation with a few lines of text: its result, and the state.
     std::function<void(const Operation&, const std::string& state)> trace;
-    // Accesses of all together, and of a consumer between two sleeps; more is an endless loop.
+    // The limit of accesses: of all flows, and of a consumer between two sleeps. More is an endless
+    // loop.
     std::uint64_t access_limit = 2000000;
 };
 
-// How often what a property is about has happened: a property that met none of it has shown
-// nothing.
+// How often the events that a property is about have happened. A property without any of them has
+// proven nothing.
 struct Seen {
     std::uint64_t written = 0;          // events
     std::uint64_t dropped = 0;          // over 50 % of the capacity
@@ -40,16 +40,16 @@ struct Seen {
     std::uint64_t overwritten = 0;      // events that the tail has passed
     std::uint64_t left_behind = 0;      // events that did not fit into a smaller buffer
     std::uint64_t published_early = 0;  // parts of a batch, before the tail (E8)
-    std::uint64_t crossed_end = 0;      // events that lie over the end of the ring (5.1.4)
+    std::uint64_t crossed_end = 0;      // events across the end of the ring (5.1.4)
     std::uint64_t swaps = 0;
     std::uint64_t handovers = 0;
     std::uint64_t nudges = 0;
     std::uint64_t corrupt = 0;
     std::uint64_t pokes = 0;
-    std::uint64_t asked = 0;    // looks at need_wake that found it set
+    std::uint64_t asked = 0;    // loads of need_wake that found it set
     std::uint64_t unasked = 0;  // and those that did not
     std::uint64_t woken = 0;    // consumers
-    std::uint64_t sizes = 0;    // accesses that read a size back, at most in one emission
+    std::uint64_t sizes = 0;    // most sizes read back in one emission, in accesses
     std::uint64_t deliveries = 0;
     std::uint64_t lost = 0;
     std::uint64_t laps = 0;
@@ -65,9 +65,10 @@ struct PlayResult {
     std::uint64_t accesses = 0;
     std::uint64_t events = 0;      // written
     std::uint64_t deliveries = 0;  // by all consumers
-    std::uint64_t skipped = 0;     // operations that did not apply where they stood
+    std::uint64_t skipped = 0;     // operations that did not apply in their place
     Seen seen;
-    // Of all that is the producer's own at the end: bytes, positions, numbers, counters but wakes.
+    // A digest of the producer's state at the end: bytes, positions, numbers, and counters except
+    // wakes.
     std::uint64_t producer_digest = 0;
 };
 

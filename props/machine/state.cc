@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The state in words, for tools/kmes replay (machine.h), and a failure in words.
+// The state as text, for tools/kmes replay (machine.h), and a failure as text.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the models say of the code: each line that has a comment `@LABEL file.c` is the access with
-that label in kmes/file.c. Reads the models as spin does, without what takes something away.
+"""The relation of the models to the code: each line with a comment `@LABEL file.c` is the access
+with that label in kmes/file.c. Reads the models as spin does, without the variants that remove
+something.
 """
 import collections
 import functools
@@ -10,13 +11,13 @@ import subprocess
 
 import models
 
-# The mended form with every part of it.
+# The correct form with every part of it.
 MENDED = {
     "interrupt": ["TASK_EVENTS=3"],
     "jump": ["BATCHES"],
     "sleep_and_swap": ["BATCHES", "NUDGE"],
 }
-# These stand in two files of the reader, at two steps of the protocol.
+# These occur in two files of the reader, at two steps of the protocol.
 IN_TWO_FILES = ("LOOK_GENERATION", "LOOK_TAIL")
 
 Access = collections.namedtuple("Access", "label file model_file line unit")
@@ -40,7 +41,7 @@ def mended_lines(model):
 
 
 def unit_texts(model):
-    """The inlines and proctypes: {name: (is it an inline, paths, [(file, line, text)])}."""
+    """Returns the inlines and proctypes: {name: (is it an inline, paths, [(file, line, text)])}."""
     units, paths, current = {}, [], None
     for name, number, text in mended_lines(model):
         path = re.match(r"/\* path: (.*) \*/", text)
@@ -64,7 +65,7 @@ TOKEN = re.compile(r"/\* @(?P<label>\w+) (?P<file>\w+\.[ch])\b.*?\*/|/\*.*?\*/|\
 
 
 def tokens_of(units, name, scope=""):
-    """All that a unit does, calls expanded, in the order of the text."""
+    """Returns all lines of a unit, calls expanded, in the order of the text."""
     for model_file, number, text in units[name][2]:
         late = []
         for match in TOKEN.finditer(text):
@@ -80,8 +81,8 @@ def tokens_of(units, name, scope=""):
 
 
 def unit_of(units, name):
-    """The accesses of a unit, and its loops as ranges of places between them: what comes to `end`
-    may go on at `begin`."""
+    """Returns the accesses of a unit, and its loops as ranges of indexes between them: from `end`
+    the unit may continue at `begin`."""
     accesses, loops, open_loops, places = [], [], [], {}
     for kind, what in tokens_of(units, name):
         if kind == "access":
@@ -111,7 +112,7 @@ def left_out(model):
 
 
 def key_of(access):
-    """How a recording names an access."""
+    """The name of an access in a recording."""
     if access.file == "attach.c" and access.label in IN_TWO_FILES:
         return "attach.c/" + access.label
     return access.label

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""labels_test.py [--table | RECORDER]: the models and the code are tied together by labels.
+"""labels_test.py [--table | RECORDER]: labels tie the models to the code.
 
-Checks, for each line of a model that has a comment `@LABEL file`: the label is one of
-kmes/order.h; that file of kmes/ uses it. For each inline or process that has `path: NAME ...`:
-the order of its labels is the order in which the core does the accesses, as RECORDER has recorded
-it on that path, and no labelled line of it is without an access. For each label of kmes/order.h: it
-is in a model, or docs/models.md says why not. And docs/models.md has the table that --table prints.
+Checks each line of a model with a comment `@LABEL file`: the label is one of kmes/order.h, and
+that file of kmes/ uses it. Checks each inline or process with `path: NAME ...`: the order of its
+labels is the order of the core's accesses that RECORDER has recorded on that path, and each
+labelled line has an access. Checks each label of kmes/order.h: it is in a model, or docs/models.md
+says why not. And docs/models.md must contain the table that --table prints.
 
-The order: what was recorded, without the labels that the model says it leaves out, must be found in
-the text of the unit (calls expanded) from top to bottom; branches may be skipped. Going back to the
-head of a loop is allowed as often as the core itself began anew on that path, which FIRST tells.
+The order: the recording, without the labels that the model says it leaves out, must be found in
+the text of the unit (calls expanded) from top to bottom; branches may be skipped. A step back to
+the head of a loop is permitted as often as the core itself started again on that path, which FIRST
+tells.
 """
 import collections
 import re
@@ -18,7 +19,8 @@ import sys
 
 import labels
 
-# By path: the label with which each round of the core begins. The others have no rounds.
+# By path: the label with which each iteration of the core begins. The other paths have no
+# iterations.
 FIRST = {
     "batch": "DATA",
     "batch-with-light-fence": "DATA",
@@ -67,7 +69,7 @@ def recorded_paths(recorder):
 
 
 def steps_back(unit):
-    """cost(i, j): how often one goes back to come from the place i of a unit to the place j."""
+    """cost(i, j): how many steps back lead from the index i of a unit to the index j."""
     def cost(i, j):
         if j > i:
             return 0
@@ -76,8 +78,8 @@ def steps_back(unit):
 
 
 def matched_places(unit, recorded, rounds):
-    """Places of a unit's text that a reading of what was recorded comes to, with at most `rounds`
-    steps back; none where there is no such reading."""
+    """Returns the indexes in a unit's text that match the recording, with at most `rounds` steps
+    back; none if the recording does not match."""
     keys = [labels.key_of(access) for access in unit.accesses]
     cost = steps_back(unit)
     columns = [[i for i, key in enumerate(keys) if key == name] for name in recorded]
@@ -93,7 +95,7 @@ def matched_places(unit, recorded, rounds):
 
 
 def faults_of_path(unit, path, scenario, recorded, own, may_lack):
-    """What does not fit between a unit and one recording, and the places that it covers."""
+    """Returns the differences of a unit from one recording, and the indexes that it covers."""
     faults, where = [], "%s, %s %s: " % (unit.name, path, scenario)
     for name in sorted(set(recorded) - own):
         if name.split("/")[-1] not in may_lack:

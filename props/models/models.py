@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The table of variants, and one run of spin for one of them: what pan found, and how thoroughly.
 
-A run counts only if pan said how it ended: `passes` is a whole search without an error, an error is
-the name in a violated assertion. Everything else (a search that was cut off, a state that nothing
-leaves, a compiler's error) is an outcome of its own that no variant expects.
+A run counts only if pan reported how it ended: `passes` is a complete search without an error; an
+error is the name of a violated assertion. Everything else (an incomplete search, a deadlock, a
+compiler's error) is an outcome of its own that no variant expects.
 """
 import collections
 import os
@@ -15,14 +15,14 @@ Variant = collections.namedtuple("Variant", "name model outcome least definition
 Found = collections.namedtuple("Found", "outcome states reached unreached log")
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEPTH = 100000  # of the search stack; a search that needs more is cut off, and says so
+DEPTH = 100000  # of the search stack; a deeper search is incomplete, and says so
 MEMORY_MB = 1000
 COMPILER = "clang-19"  # most of the time is spent in it; gcc takes twice as long
-MANY_STATES = 1000000  # from here on an optimised search is quicker, compiling included
+MANY_STATES = 1000000  # from here on an optimised search is faster, compilation included
 
 
 def read_variants(path=os.path.join(HERE, "variants.txt")):
-    """The rows of variants.txt; a row that is none ends the run."""
+    """Returns the rows of variants.txt; an invalid row ends the run."""
     variants = []
     with open(path) as table:
         for number, line in enumerate(table, 1):
@@ -63,12 +63,12 @@ def call(command, folder):
 
 
 def build(variant, folder, compiler_flags):
-    """Makes folder/pan. An empty text, or what went wrong."""
+    """Makes folder/pan. Returns an empty text, or the error."""
     spin = call(["spin", "-a"] + flags(variant) + [model_path(variant)], folder)
     is_made = os.path.exists(os.path.join(folder, "pan.c"))
     if spin.returncode or "Error" in spin.stdout or not is_made:
         return "spin: " + spin.stdout
-    # No partial order reduction: it saves little here, and need not be believed in.
+    # No partial order reduction: it saves little here, and need not be trusted.
     search = ["-DSAFETY", "-DNOREDUCE", "-DMEMLIM=%d" % MEMORY_MB]
     compiler = call([COMPILER, "-w", "-o", "pan", "pan.c"] + search + compiler_flags, folder)
     return COMPILER + ": " + compiler.stdout if compiler.returncode else ""
@@ -80,7 +80,7 @@ ALL = ("Full statespace search for:", r"assertion violations\s*\+", r"invalid en
 
 
 def outcome_of(returncode, log):
-    """What a log of pan says; `cut off` wherever there is a doubt that all was searched."""
+    """Returns the outcome in a log of pan: `cut off` if the search may be incomplete."""
     errors = re.search(r"errors: (\d+)", log)
     if returncode or not errors:
         return "pan ended with status %d" % returncode
@@ -98,8 +98,8 @@ def outcome_of(returncode, log):
 
 
 def unreached_in(log):
-    """Statements that a process never came to: {(process, text)}. (Where one stands is not told
-    right by spin 6.5.2 for an inline inside of an inline.)"""
+    """Returns statements that a process never reached: {(process, text)}. (spin 6.5.2 gives a wrong
+    place for an inline inside of an inline.)"""
     missed = set()
     sections = re.split(r"^unreached in (?:proctype )?(\w+)$", log, flags=re.MULTILINE)
     for process, text in zip(sections[1::2], sections[2::2]):
@@ -109,7 +109,7 @@ def unreached_in(log):
 
 
 def statements_in(tables):
-    """All statements, in the same form, by the tables that spin writes into pan.t."""
+    """Returns all statements, in the same form, from the tables that spin writes to pan.t."""
     statements = set()
     sections = re.split(r"/\* proctype \d+: :?(\w+):? \*/", tables)
     for process, text in zip(sections[1::2], sections[2::2]):
@@ -124,7 +124,7 @@ def run(variant, folder):
     wrong = build(variant, folder, ["-O1" if variant.least >= MANY_STATES else "-O0"])
     if wrong:
         return Found("does not build", 0, set(), set(), wrong)
-    table = "-w%d" % (22 if variant.least >= MANY_STATES else 18)  # slots: too few is slow
+    table = "-w%d" % (22 if variant.least >= MANY_STATES else 18)  # slots: too few are slow
     pan = call(["./pan", "-m%d" % DEPTH, table], folder)
     states = re.search(r"(\d+) states, stored", pan.stdout)
     outcome = outcome_of(pan.returncode, pan.stdout)
@@ -137,7 +137,7 @@ def run(variant, folder):
 
 
 def short_trail(variant, folder):
-    """The text of a run that goes wrong: after the first one, shorter ones are looked for."""
+    """Returns the text of a failing run; shorter ones are searched after the first."""
     os.makedirs(folder)
     wrong = build(variant, folder, ["-O1", "-DREACH"])
     if wrong:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""models_test.py [--trail] [NAME...]: runs the variants of variants.txt, or those named.
+"""models_test.py [--trail] [NAME...]: runs the variants of variants.txt, or the named ones.
 
-Fails where one ends otherwise than the table says; where a passing one has fewer states than the
-table wants, a process that should come to its end never does, or the monitor has a statement that
-was never come to; and, over all passing ones of a model, where a statement was reached in none.
---trail shows a short run that violates something, step by step, and judges nothing.
+Fails if a variant ends otherwise than the table says. A passing one also fails if it has fewer
+states than the table demands, if a process never reaches its end, or if the monitor has an
+unreached statement. Over all passing variants of a model, every statement must be reached. --trail
+prints a short violating run, step by step, and judges nothing.
 """
 import concurrent.futures
 import os
@@ -41,7 +41,7 @@ def faults_of(variant, found):
 
 
 def idle_statements(variants, found):
-    """What no process of any passing variant of its model ever came to."""
+    """Returns the statements that no process of any passing variant of its model ever reached."""
     faults = []
     for model in sorted({variant.model for variant in variants}):
         own = [found[variant] for variant in variants if variant.model == model]
@@ -57,7 +57,7 @@ def check(variants, scratch, is_all):
     line = "%-4s %-14s %-*s  %-27s %-27s %9d states  %s"
     found, failed = {}, 0
     with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
-        # The longest first: nothing is waited for at the end.
+        # The longest first, so that nothing is waited for at the end.
         order = sorted(variants, key=lambda variant: -variant.least)
         runs = {v: pool.submit(models.run, v, os.path.join(scratch, v.name)) for v in order}
         print("     model          %-*s  %-27s found" % (width, "variant", "expected"))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """planted_test.py RECORDER: models_test.py and labels_test.py can fail.
 
-In a copy of this folder, or in what the core is said to do, one fault is planted at a time; the
-test that should see it must fail, and say what is expected here.
+In a copy of this folder, or in the recording of the core, one fault is planted at a time. The
+responsible test must fail with the expected words.
 """
 import os
 import shutil
@@ -13,7 +13,7 @@ import tempfile
 
 import models
 
-SHORT = ["e1-mended"]  # a variant that is searched in no time
+SHORT = ["e1-mended"]  # a variant with a very short search
 
 # (test, file of this folder, old text, new text, variants to run, words that the test must say)
 PLANTED = [
@@ -44,7 +44,7 @@ PLANTED = [
      "says that it leaves it out"),
     ("labels", "swap.pml", "memory[TAIL_POS(new_buffer)] = tail; ",
      "memory[TAIL_POS(new_buffer)] = 0; ", [], "is not what `labels_test.py --table` says"),
-    # What the core is said to do: the same, without a fence or in another order.
+    # The recording of the core without a fence or in another order.
     ("labels", "recorded", "SLEEP_FENCE ", "", [],
      "the core does not do SLEEP_FENCE at that place"),
     ("labels", "recorded", "SLEEP_BARRIER ", "", [],
@@ -60,7 +60,7 @@ PLANTED = [
 
 
 def planted_copy(scratch, name, old, new):
-    """A copy of the folder with one text replaced, wherever it stands."""
+    """A copy of the folder with one text replaced everywhere."""
     folder = os.path.join(scratch, "copy")
     shutil.copytree(models.HERE, folder)
     path = os.path.join(folder, name)
@@ -85,7 +85,7 @@ def planted_recorder(scratch, recorded, old, new):
 
 
 def fault_of(planted, recorder, recorded):
-    """Empty where the fault was seen; else what the test said."""
+    """Returns an empty text if the fault was reported; else the output of the test."""
     test, name, old, new, variants, words = planted
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as scratch:
         folder = models.HERE

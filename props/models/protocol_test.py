@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""protocol_test.py RECORDER: docs/protocol.md is the protocol that the code has.
+"""protocol_test.py RECORDER: docs/protocol.md describes the protocol of the code.
 
 Checks the two tables against the rows that kmes/abi.h asserts, and the pseudocode against the
-reference reader: for each function with a comment `path: NAME`, the order of its labels must be
-the order in which the core does these accesses on that path, as RECORDER has recorded it. The
-matching is that of the models (labels_test.py): a `loop` may begin again as often as the core did.
-Faults planted in the page must be found.
+reference reader. For each function with a comment `path: NAME`, the order of its labels must be
+the order of the core's accesses on that path, as RECORDER has recorded it. The matching is that of
+the models (labels_test.py): a `loop` may start again as often as the core did. Faults planted in
+the page must be found.
 """
 import re
 import sys
@@ -72,7 +72,7 @@ def functions_of(text):
 
 
 def unit_of(name, paths, lines):
-    """A function as labels_test.py takes the units of the models."""
+    """Returns a function in the form of labels_test.py for the units of the models."""
     accesses, loops, begin = [], [], None
     for number, indentation, line in lines:
         if begin is not None and indentation <= begin[0]:
@@ -93,7 +93,7 @@ def own_labels(unit):
 
 
 def faults_of_unit(unit, units, paths):
-    """The functions call each other: what another one does is checked at its own place."""
+    """The functions call each other; each is checked in its own place."""
     own = own_labels(unit)
     others = set().union(*map(own_labels, units)) - own
     kept = {path: [(scenario, [label for label in recorded if label not in others])
@@ -119,7 +119,7 @@ def faults_of(text, paths):
     return faults_of_tables(text) + faults_of_pseudocode(text, paths)
 
 
-# Each changes the page into one that is wrong, by replacing the first text with the second.
+# Each makes the page wrong: the first text is replaced by the second.
 PLANTED = [
     ("| 72 | 8 | `tail_pos` |", "| 80 | 8 | `tail_pos` |"),
     ("| 133 | 59 | `reserved3` |", "| 133 | 58 | `reserved3` |"),

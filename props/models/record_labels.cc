@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Prints the labels of the core's accesses, in the order in which it does them: a line for each
-// path through an entry point, `PATH SCENARIO: LABEL LABEL ...`, for labels_test.py. Runs of one
-// label are printed once (data is copied word by word). Knows the core, and no model.
+// Prints the labels of the core's accesses in the order of execution, for labels_test.py. Each path
+// through an entry point is one line: `PATH SCENARIO: LABEL LABEL ...`. A label repeated in a row
+// is printed once (data is copied word by word). Knows the core, and no model.
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -25,21 +25,21 @@ const char* name_of(enum kmes_order_label label) {
     return names[label];
 }
 
-// A scenario that did not go as meant has not shown what it is named for.
+// A scenario that did not run as intended has not shown what it is named for.
 void must(bool is_so, const char* what) {
     if (is_so) return;
     std::fprintf(stderr, "record_labels: not so: %s\n", what);
     std::exit(1);
 }
 
-// What happens before the access with this label, once.
+// An action before the access with this label, once.
 struct Before {
     enum kmes_order_label label = KMES_ORDER_LABEL_COUNT;
     std::function<void()> act;
 };
 
-// Two labels stand in attach.c and in consumer.c. An attach begins with the static fields, and what
-// it ends with is told here by what comes next.
+// Two labels occur in attach.c and in consumer.c. An attach begins with the static fields; the next
+// access tells how it ends.
 class Recorder {
   public:
     void note(enum kmes_order_label label) {
@@ -62,7 +62,7 @@ class Recorder {
     std::vector<std::string> names_;
 };
 
-// Not the accesses of what a test does meanwhile.
+// Do not record accesses of the test's own actions.
 bool is_aside = false;
 
 void aside(const std::function<void()>& act) {
@@ -210,7 +210,8 @@ void record_wait() {
     must(alone.reader.statistics.sleeps == 1, "did not sleep");
 }
 
-// The whole loop: what happens while it sleeps, or before an access; ends with the second event.
+// The whole loop: `act` happens during its sleep, or before an access. It ends with the second
+// event.
 void record_run() {
     World world({});
     Reader reader(world);

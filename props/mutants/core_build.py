@@ -1,39 +1,39 @@
 # SPDX-License-Identifier: MIT
-"""Compiles the core, or one mutant of it, into a shared object that takes the core's place in a
-program by LD_PRELOAD. Bazel links the programs of tests dynamically: what they call in the core is
-looked up by name, in the preloaded object first. Knows no operators and no tests."""
+"""Compiles the core, or one mutant of it, to a shared object that replaces the core in a program by
+LD_PRELOAD. Bazel links the programs of tests dynamically, so their calls of the core are resolved
+by name, in the preloaded object first. Knows no operators and no tests."""
 
 import hashlib
 import re
 import subprocess
 from pathlib import Path
 
-# The hooked build, as //kmes:core_hooked is compiled; -fPIC, as Bazel does for a shared object.
-# No -g: identical objects are then identical code. No warnings: mutants earn many. -O1: half the
-# time of -O2, and most of what that knows to be the same.
+# The hooked build, compiled as //kmes:core_hooked; -fPIC, as Bazel does for a shared object. No -g:
+# identical objects then mean identical code. No warnings, because mutants cause many. -O1 takes
+# half the time of -O2, and finds most of the same equivalences.
 COMPILE = ["gcc", "-std=c11", "-ffreestanding", "-fexceptions", "-O1", "-fPIC", "-w"]
-# A variable that a mutant leaves without a value has the same one in every run: a pattern here (to
-# zero memory, or not to, is then not the same), and 0 in the sanitised build; one of the two is not
-# the lucky one.
+# A variable that a mutant leaves uninitialised has the same value in every run. Here it is a
+# pattern (so code that zeroes it or not differs), and in the sanitised build 0. A mutant cannot be
+# lucky with both.
 COMPILE += ["-ftrivial-auto-var-init=pattern"]
 COMPILE += ["-DKMES_ORDER_HOOKED", "-c"]
-# With what an access outside of an object is seen by.
+# Detects accesses outside of an object.
 SANITISE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
 SANITISE += ["-ftrivial-auto-var-init=zero"]
 RUNTIMES = ["libasan.so", "libubsan.so"]
-# C++ unwinds through the core: what checks a script may end it from inside a hook.
+# C++ unwinds through the core: the checks of a script may end it inside of a hook.
 LINK = ["ld", "-shared", "--eh-frame-hdr", "-z", "noexecstack"]
-# The hook itself, so that programs without one can have the preloaded core, too.
+# The hook itself, so that programs without one can also use the preloaded core.
 HOOK = "kmes/user/order_hooked.c"
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"(kmes/[^"]+)"', re.MULTILINE)
 
 
 class BuildError(Exception):
-    """The core itself cannot be built: nothing can be said about mutants."""
+    """The core itself cannot be built, so mutants cannot be judged."""
 
 
 def sanitiser_runtimes():
-    """What has to be preloaded before a sanitised core."""
+    """What must be preloaded before a sanitised core."""
     found = []
     for name in RUNTIMES:
         command = ["gcc", f"-print-file-name={name}"]
@@ -73,7 +73,7 @@ class Core:
         return [path.name for path in (self.root / "kmes").glob("*.h")]
 
     def _users_of(self, header):
-        """The sources that include a header, through others too."""
+        """The sources that include a header, also through others."""
         return [name for name in self.sources if f"kmes/{header}" in self._closure(name)]
 
     def _closure(self, name):
@@ -89,7 +89,7 @@ class Core:
         return found
 
     def _compile(self, source, target, folders):
-        """None, or what the compiler said."""
+        """Returns None, or the compiler's error."""
         target.parent.mkdir(parents=True, exist_ok=True)
         includes = [f"-I{folder}" for folder in folders] + [f"-I{self.root}"]
         command = COMPILE + self.flags + includes + ["-o", str(target), str(source)]
@@ -122,7 +122,7 @@ class Core:
         return total.hexdigest()
 
     def original_digest(self, objects):
-        """Of the same sources, unmutated."""
+        """The objects of the same sources, unmutated."""
         return self.digest({source: self.objects[source] for source in objects})
 
     def link(self, objects, target):
@@ -136,8 +136,8 @@ class Core:
         return target
 
     def link_traps(self, target):
-        """A core of which every function ends the process: who does not notice it does not use what
-        is preloaded."""
+        """A core in which every function ends the process: a program that does not notice it does
+        not use the preloaded core."""
         names = subprocess.run(
             ["nm", "--defined-only", "--extern-only"] + [str(o) for o in self.objects.values()],
             capture_output=True,

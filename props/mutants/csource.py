@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Reads the C of this tree's core: tokens, functions, statements, expressions, each with its place
-in the text. A small part of C, the part that kmes/*.c is written in; whatever it does not know is
-an error that names the line, never a guess. Knows no mutation."""
+"""Reads the C of this tree's core: tokens, functions, statements, expressions, each with its
+place in the text. It covers the small part of C that kmes/*.c uses. Anything else is an error
+that names the line, never a guess. Knows no mutation."""
 
 import re
 from dataclasses import dataclass, field
@@ -43,7 +43,7 @@ LEVEL_OF = {operator: level for level, row in enumerate(LEVELS) for operator in 
 
 
 class SourceError(Exception):
-    """Text that is not the C that this module knows."""
+    """Text outside of the C that this module knows."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Macro:
 
 
 def tokens_of(text, start=0, end=None):
-    """The tokens of text[start:end], without comments; directives are for the caller to cut out."""
+    """Returns the tokens of text[start:end], without comments. The caller removes directives."""
     end = len(text) if end is None else end
     found = []
     while start < end:
@@ -132,8 +132,8 @@ class Source:
     # -- outside of functions --------------------------------------------------------------------
 
     def _lex(self):
-        """A `#` that begins a line begins a directive; everything else is tokens. Comments come
-        first: a `#` in one is none."""
+        """A `#` at the beginning of a line begins a directive; everything else is tokens. Comments
+        are removed first, so a `#` in one does not count."""
         start, at_line_start = 0, True
         while start < len(self.text):
             directive = DIRECTIVE.match(self.text, start) if at_line_start else None
@@ -174,7 +174,7 @@ class Source:
             at = self._external(at)
 
     def _external(self, at):
-        """One declaration or function; returns the token behind it."""
+        """Parses one declaration or function. Returns the index of the next token."""
         begin, name_at = at, None
         while at < len(self.tokens):
             text = self.tokens[at].text
@@ -194,7 +194,7 @@ class Source:
                 return at + 1
             else:
                 at += 1
-        # Names that stand alone, as macros that open and close extern "C" do, end with the file.
+        # Names that stand alone end with the file, such as macros that open and close extern "C".
         return at
 
     def _object_name(self, begin, equals):
@@ -212,7 +212,7 @@ class Source:
         return behind
 
     def match(self, at):
-        """The bracket that closes the one at `at`."""
+        """Returns the bracket that closes the one at `at`."""
         pairs = {"(": ")", "{": "}", "[": "]"}
         stack = []
         for index in range(at, len(self.tokens)):
@@ -239,7 +239,7 @@ class Source:
         return at + 1
 
     def statement(self, at):
-        """(node, token behind it)"""
+        """Returns (node, index of the next token)."""
         token = self.tokens[at]
         keyword = token.text if token.kind in ("name", "punct") else ""
         parse = {
@@ -437,7 +437,7 @@ class Source:
         return left, at
 
     def is_type(self, at):
-        """Whether the parentheses that open at `at` hold a type."""
+        """Whether the parentheses that open at `at` contain a type."""
         return self.is_at(at, "(") and self.tokens[at + 1].text in TYPE_WORDS
 
     def unary(self, at):

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Plays scripts until one shows that the core is not what it should be: the files that are named,
-// then random ones. Prints one line of JSON: the verdict, what was found, and the shortest script
-// that shows it. Run with a mutated core preloaded (core_build.py); knows no mutation.
+// Plays scripts until one shows a fault of the core: first the named files, then random ones.
+// Prints one line of JSON: the verdict, the finding, and the shortest script that shows it. Run
+// with a mutated core preloaded (core_build.py); knows no mutation.
 //
 //   driver [--seed=N] [--scripts=N] [--seconds=S] [--as-found] [FILE...]
 //
-// --as-found: the script is not made shorter.
-// Exit status: 0 nothing was found; 1 something was; 2 bad usage; 3 this driver does not work.
-// Scripts are played in a child, which says by a page of shared memory where it stands: a mutant
-// that crashes or never ends is a finding like any other.
+// --as-found: do not make the script shorter. Exit status: 0 nothing was found; 1 something was; 2
+// bad usage; 3 this driver does not work. A child plays the scripts, and says in a page of shared
+// memory which one it plays. So a mutant that crashes or never ends is a finding like any other.
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -43,13 +42,13 @@ namespace {
 
 using kmes::props::Script;
 
-// Scripts of this kind take milliseconds, and some thousand accesses. What runs into the limit is
-// made shorter with a lower one, or each play of an endless loop would cost as much.
+// Such scripts take milliseconds, and some thousand accesses. A script that runs into the limit is
+// made shorter with a lower one; otherwise each play of an endless loop would cost as much.
 constexpr std::uint64_t kAccessLimit = 400000;
 constexpr std::uint64_t kLowAccessLimit = 10000;
 constexpr double kSecondsOfAScript = 2;
 constexpr double kSecondsOfACandidate = 0.5;
-// Plays that are spent on making a script shorter; each may cost kSecondsOfACandidate of a hang.
+// The number of plays for making a script shorter; each may cost kSecondsOfACandidate in a hang.
 constexpr std::size_t kBudget = 1500;
 constexpr std::uint64_t kBudgetOfAccesses = 3000000;
 constexpr std::size_t kBudgetInProcesses = 300;
@@ -65,9 +64,9 @@ struct Options {
 
 enum class Outcome : int { running, well, failed };
 
-// Shared between this process and the child that plays.
+// Shared between this process and the child.
 struct Board {
-    std::uint64_t index;  // of the script that is played
+    std::uint64_t index;  // of the script that is being played
     Outcome outcome;
     std::size_t text_bytes;
     char text[1 << 20];
@@ -124,7 +123,7 @@ Options parse(int count, char** words) {
     return options;
 }
 
-// Files first; then random scripts, of every profile and of sizes that grow and begin anew.
+// Files come first; then random scripts of every profile, whose sizes grow and start again.
 Script script_at(const Options& options, std::uint64_t index) {
     if (index < options.files.size()) return options.files[index];
     const std::uint64_t nth = index - options.files.size();
@@ -136,7 +135,7 @@ Script script_at(const Options& options, std::uint64_t index) {
 std::string one_line(const Script& script) {
     std::string text = kmes::props::print_script(script);
     std::string line;
-    std::size_t at = text.find('\n') + 1;  // without the header
+    std::size_t at = text.find('\n') + 1;  // after the header
     while (at < text.size()) {
         std::size_t end = text.find('\n', at);
         if (end == std::string::npos) end = text.size();
@@ -156,7 +155,7 @@ kmes::props::PlayResult played(const Script& script, std::uint64_t access_limit 
     return kmes::props::play(script, options);
 }
 
-// SIGPROF ends the process when it has used so much of the processor.
+// SIGPROF ends the process when it has used this much processor time.
 void limit_processor(double seconds) {
     itimerval timer{};
     timer.it_value.tv_sec = static_cast<time_t>(seconds);
@@ -164,7 +163,7 @@ void limit_processor(double seconds) {
     setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// How a child ended; `words` where it did not write down an outcome itself.
+// How a child ended; `words` if it did not write an outcome itself.
 struct Ending {
     Outcome outcome = Outcome::well;
     bool is_hang = false;
@@ -172,7 +171,7 @@ struct Ending {
     std::string words;
 };
 
-// Runs `body` in a child, which writes its outcome on the board.
+// Runs `body` in a child, which writes its outcome to the board.
 template <typename Body>
 Ending in_child(Board* board, Body body) {
     board->outcome = Outcome::running;
@@ -232,10 +231,10 @@ Ending play_one(const Script& script, Board* board, double seconds) {
     });
 }
 
-// In one child as long as no candidate ends it; the text that comes back is the script's.
+// Uses one child as long as no candidate ends it. Returns the script from its text.
 std::optional<Script> shorten_quickly(const Script& script, Board* board) {
     const Ending ending = in_child(board, [&] {
-        // A script that fails at the low limit, too, need not do so by it.
+        // A script that also fails at the low limit may have another reason to fail.
         const bool is_low = played(script, kLowAccessLimit).failure.has_value();
         std::uint64_t accesses = 0;
         const Script shortest = kmes::props::minimise(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class ListError(Exception):
-    """A list that cannot be read; says the line."""
+    """An unreadable list; the message names the line."""
 
 
 def read_list(path):

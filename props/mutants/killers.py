@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Who finds a mutant: programs that are run with the mutated core preloaded, each in a process of
-its own, with a limit on processor time and memory. Knows no operators and no compiler."""
+"""The killers of mutants: programs that run with the mutated core preloaded, each in a process of
+its own, with limits on processor time and memory. Knows no operators and no compiler."""
 
 import json
 import os
@@ -26,7 +26,7 @@ LAST_BEGUN = re.compile(r"^\[ RUN      \] ([\w/]+\.[\w/]+)$", re.MULTILINE)
 
 @dataclass
 class Finding:
-    """What caught a mutant; `script` where a script did."""
+    """What caught a mutant, with `script` if it was a script."""
 
     what: str
     script: str = ""
@@ -34,36 +34,37 @@ class Finding:
 
 @dataclass
 class Ended:
-    status: int  # as subprocess: below 0, a signal
+    status: int  # as in subprocess: negative for a signal
     output: str
     is_hang: bool
-    seconds: float  # of the processor
+    seconds: float  # of processor time
 
 
 @dataclass
 class Killer:
-    """One program. `standard_seconds`, of the processor, is measured on the unmutated core."""
+    """One program. `standard_seconds` of processor time are measured on the unmutated core."""
 
     name: str
     command: list
     environment: dict = field(default_factory=dict)
     standard_seconds: float = 0.0
     least_seconds: float = 2.0
-    is_sanitised: bool = False  # runs a core that a sanitizer looks after
+    is_sanitised: bool = False  # runs a core with a sanitizer
 
     def limit_seconds(self):
-        """Generous: what takes twenty times as long as the core itself is caught in a loop."""
+        """Generous: a program that takes twenty times as long as with the unmutated core is in a
+        loop."""
         return max(self.least_seconds, 20 * self.standard_seconds)
 
     def run(self, preload, folder):
         """`preload`: the shared objects, the core's last."""
         limit = int(self.limit_seconds() + 1)
-        # prlimit and env are not to meet the mutant: it is preloaded behind them.
+        # prlimit and env must not use the mutant, so it is preloaded after them.
         command = [
             "prlimit",
             f"--cpu={limit}:{limit + 5}",
             "--core=0",
-            # A sanitizer takes address space for a shadow of all memory.
+            # A sanitizer needs address space for its shadow of all memory.
             "--as=unlimited" if self.is_sanitised else f"--as={MEMORY_LIMIT_BYTES}",
             "env",
             "LD_PRELOAD=" + " ".join(str(path) for path in preload),
@@ -151,7 +152,7 @@ class ScriptDriver(Killer):
         if said.get("verdict") == "survived" and ended.status == 0:
             return None
         if said.get("verdict") == "caught":
-            report = REPORT.findall(ended.output)  # the last one is of the shortest script
+            report = REPORT.findall(ended.output)  # the last report is of the shortest script
             seen = f": {' '.join(report[-1]).strip()}" if report else ""
             return Finding(said["what"] + seen, said["script"])
         tail = " / ".join(lines[-3:])
@@ -170,13 +171,13 @@ def _ending(status):
 
 
 class KillerError(Exception):
-    """A killer that says something wrong of the core itself, or that the mutant does not reach."""
+    """A killer that fails on the unmutated core, or that the mutant does not reach."""
 
 
 def try_killers(killers, originals, traps, folder):
-    """Each killer passes the core as it is, and fails where the core is traps. `originals` says by
-    is_sanitised what is to be preloaded. Fills in standard_seconds. One after the other: it is
-    processor time that is measured."""
+    """Checks that each killer passes with the unmutated core, and fails with one whose functions
+    are traps. `originals` has the preloaded objects by is_sanitised. Fills in
+    standard_seconds. Runs one after the other, because it measures processor time."""
     for killer in killers:
         if not Path(killer.command[0]).is_file():
             raise KillerError(f"{killer.name}: {killer.command[0]} is not built")
@@ -194,11 +195,11 @@ def try_killers(killers, originals, traps, folder):
 
 
 def first_finding(killers, preload_of, folder):
-    """(the killer, its finding); (None, None) for a survivor. `preload_of(is_sanitised)` builds
-    what is to be preloaded when it is wanted."""
+    """Returns (the killer, its finding); (None, None) for a survivor. `preload_of(is_sanitised)`
+    builds the preloaded objects on demand."""
     for killer in killers:
         ended = killer.run(preload_of(killer.is_sanitised), folder)
-        if ended.status in (126, 127):  # what env and prlimit say of a program that is not there
+        if ended.status in (126, 127):  # env and prlimit return these for a missing program
             raise KillerError(f"{killer.name} cannot be run:\n{ended.output}")
         finding = killer.finding(ended)
         if finding:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Mutation operators for the core's C: every fault is one edit of one file. Knows how the text
-reads (csource.py), not what is built of it or who finds the fault.
+"""Mutation operators for the core's C: every fault is one edit of one file. Knows how to read the
+text (csource.py), but not what is built from it or who finds the fault.
 
-A mutant's ID is FILE/FUNCTION/OPERATOR/ORDINAL: the ordinal counts the places in that function
-where this operator applies, so that edits elsewhere leave it alone. Constants that are macros have
-the macro's name for a function.
+A mutant's ID is FILE/FUNCTION/OPERATOR/ORDINAL. The ordinal counts the places in that function
+where this operator applies, so edits elsewhere do not change it. A constant that is a macro has
+the macro's name as its function.
 
-Prints the mutants of the files that it is given, one a line."""
+Prints the mutants of the given files, one a line."""
 
 import argparse
 import re
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from csource import Source, SourceError, Token, tokens_of
 
-# What an operator does, for `--operators` and docs/mutants.md.
+# The effect of each operator, for `--operators` and docs/mutants.md.
 OPERATORS = {
     "drop-fence": "a fence is taken out",
     "weaken": "a release store or acquire load becomes relaxed; a full fence one of the others",
@@ -83,7 +83,7 @@ OPPOSITES = {
 ARITHMETIC = frozenset("+ - * / % & | ^ << >>".split())
 WHOLE_NUMBERS = frozenset("__u8 __u16 __u32 __u64 unsigned size_t".split())
 CONSTANT = re.compile(r"^(?!NULL$|KMES_ORDER_)[A-Z][A-Z0-9_]*[A-Z0-9]$")
-# Accesses that touch nothing private but what they return.
+# Accesses whose only private effect is their result.
 SEAM = re.compile(r"^kmes_(load|store|fence|data_is|copy_in)(_|$)")
 LABEL = re.compile(r"\bX\((\w+),\s*(\w+),\s*(\w+)\)")
 
@@ -94,7 +94,7 @@ class Mutant:
     function: str
     operator: str
     ordinal: int
-    start: int  # what is replaced in the text
+    start: int  # the replaced text
     end: int
     new: str
     line: int
@@ -107,7 +107,8 @@ class Mutant:
         return text[: self.start] + self.new + text[self.end :]
 
     def diff(self, text):
-        """The statement, with what goes in [- -] and what comes in {+ +}, on one line."""
+        """Returns the statement on one line, with [- -] around removed text and {+ +} around added
+        text."""
         begin = text.rfind("\n", 0, self.start) + 1
         end = text.find("\n", self.end)
         end = len(text) if end < 0 else end
@@ -126,7 +127,7 @@ def _one_line(text, strip=True):
 
 @dataclass(frozen=True)
 class Context:
-    """What the files beside the mutated one say: order.h's labels, and which names are numbers."""
+    """What other files say: the labels of order.h, and which names are numbers."""
 
     labels: dict  # label -> (access, field)
     numbers: frozenset
@@ -141,7 +142,7 @@ class Context:
 
 
 def number_names(text):
-    """Names that are declared as unsigned numbers: variables, members, parameters, functions."""
+    """Returns names declared as unsigned numbers: variables, members, parameters, functions."""
     text = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", "", text, flags=re.MULTILINE)
     tokens = tokens_of(text)
     names = set()
@@ -153,7 +154,8 @@ def number_names(text):
             names.add(tokens[at].text)
             if at + 2 >= len(tokens) or tokens[at + 1].text != ",":
                 break
-            # `__u64 a, b` goes on; `__u64 a, __u64 b` does so by itself.
+            # In `__u64 a, b` the list continues; in `__u64 a, __u64 b` the second name has its own
+            # type.
             if tokens[at + 3].text not in (",", ";", "="):
                 break
             at += 2
@@ -168,7 +170,7 @@ class Operators:
         self.context = context
         self.function = "-"
         self.returns = ""
-        self.last = None  # the statement that ends the function
+        self.last = None  # the last statement of the function
         self.counts = Counter()
         self.mutants = []
 
@@ -261,9 +263,9 @@ class Operators:
                 self.swap(node.children[at - 1], child)
 
     def swap(self, first, second):
-        """What ends the block is left where it is: before the statement in front of it, it would
-        only drop that. Labels belong to their statement, and what touches private variables alone
-        and independently cannot be told apart."""
+        """Leaves the last statement of a block: moved before the previous one, it would only drop
+        that. Labels belong to their statement. Two independent statements on private variables
+        cannot be distinguished."""
         if second.kind in ("jump", "label", "empty") or first.kind in ("label", "empty"):
             return
         if second.kind == "return" and not _has_effect(self.source, second):
@@ -302,7 +304,7 @@ class Operators:
 
     def returned(self, node):
         value = node.parts.get("value")
-        if node is not self.last:  # else the function would end without a value: anything
+        if node is not self.last:  # otherwise the function would return an arbitrary value
             self.replace("drop", node, ";")
         if value is None:
             return
@@ -329,7 +331,7 @@ class Operators:
     # -- expressions -----------------------------------------------------------------------------
 
     def expression(self, node, is_whole):
-        """`is_whole`: a value that is handed on, the end of an arithmetic expression."""
+        """`is_whole`: a value that is passed on, the end of an arithmetic expression."""
         if is_whole and self.is_number(node) and not self.is_constant(node):
             self.replace("plus-one", node, f"({self.text(node)}) + 1")
             self.replace("minus-one", node, f"({self.text(node)}) - 1")
@@ -346,7 +348,8 @@ class Operators:
         )
 
     def is_number(self, node):
-        """As far as names say: an arithmetic value, not a pointer, not a yes or no."""
+        """Whether it is an arithmetic value, as far as names tell: not a pointer or a truth value.
+        """
         kind = node.kind
         if kind == "name":
             return self.token(node.first) in self.context.numbers
@@ -393,8 +396,8 @@ class Operators:
             self.constant(self.source.tokens[node.first])
 
     def label(self, node, label):
-        """Another label of the same access: of another field if there is one, so that the address
-        gives it away."""
+        """Returns another label of the same access: of another field if there is one, so that the
+        address differs."""
         access, name = self.context.labels.get(label, (None, None))
         alike = [other for other, rule in self.context.labels.items() if rule[0] == access]
         alike = alike[alike.index(label) + 1 :] + alike[: alike.index(label)] if access else []
@@ -484,7 +487,7 @@ class Operators:
         elif rest == "full":
             self.replace_token("weaken", node.first, "kmes_fence_release")
             self.replace_token("weaken", node.first, "kmes_fence_acquire")
-        elif rest != "light":  # drop-fence takes it out; there is no weaker one
+        elif rest != "light":  # drop-fence removes it; there is no weaker one
             other = {"release": "acquire", "acquire": "release"}[rest]
             self.replace_token("wrong-fence", node.first, f"kmes_fence_{other}")
 
@@ -514,8 +517,8 @@ def _has_effect(source, node):
 
 
 def _place(source, node):
-    """What a chain of members names: `p->m.n` is (->, m, n), `v.n` is (v, n). None where it is no
-    chain that begins with a name."""
+    """Returns the parts of a chain of members: `p->m.n` gives (->, m, n), `v.n` gives (v, n). None
+    for anything but a chain that begins with a name."""
     names = []
     while node.kind == "member":
         names.insert(0, source.tokens[node.last].text)
@@ -526,7 +529,7 @@ def _place(source, node):
 
 
 def _mentioned(source, node):
-    """Every place that is read or written in it, the longest chains only."""
+    """Returns every place that is read or written in it, only the longest chains."""
     found = set()
     if node.kind in ("member", "name"):
         place = _place(source, node)
@@ -539,13 +542,13 @@ def _mentioned(source, node):
 
 
 def _written(source, node):
-    """The places that a statement writes; None where that cannot be said."""
+    """Returns the places that a statement writes; None if they are not known."""
     if node.kind == "declaration":
         return {(name,) for name in node.parts["declared"]}
     if node.kind != "expression":
         return None
     value = node.parts["value"]
-    if value.kind == "call":  # of the seam: it writes nothing that is private
+    if value.kind == "call":  # of the seam: it writes nothing private
         return set()
     if value.kind not in ("assign", "postfix"):
         return None
@@ -554,7 +557,7 @@ def _written(source, node):
 
 
 def _may_be_one(one, other):
-    """Whether two places can overlap. Through a pointer a variable's members can be reached."""
+    """Whether two places can overlap. A pointer can reach the members of a variable."""
     if (one[0] == "->") == (other[0] == "->"):
         shorter = min(len(one), len(other))
         return one[:shorter] == other[:shorter]
@@ -562,9 +565,9 @@ def _may_be_one(one, other):
 
 
 def _are_independent(source, first, second):
-    """Two statements of which neither writes a place that the other one mentions, and of which one
-    at most calls something: one access of the seam. (What is private has no other reader while a
-    CPU or a reader is in the core.)"""
+    """Whether two statements are independent: neither writes a place that the other one uses, and
+    at most one calls a function, an access of the seam. (Nobody else reads private data while
+    a CPU or a reader is in the core.)"""
     written, calls = [], []
     for node in (first, second):
         places = _written(source, node)
@@ -583,14 +586,14 @@ def _are_independent(source, first, second):
 
 
 def read_context(kmes_folder):
-    """Of the core's own folder."""
+    """Whether the file is in the core's own folder."""
     folder = Path(kmes_folder)
     texts = [path.read_text() for path in sorted(folder.glob("*.[ch]"))]
     return Context.read((folder / "order.h").read_text(), texts)
 
 
 def mutants_of(name, text, context):
-    """All mutants of one file, in the order of their places as far as operators allow."""
+    """Returns all mutants of one file, in the order of their places as far as operators permit."""
     mutants = Operators(Source(name, text), context).run()
     identities = Counter(mutant.id for mutant in mutants)
     twice = [identity for identity, count in identities.items() if count > 1]

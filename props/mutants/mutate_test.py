@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What csource.py reads, what mutate.py makes of it, and what equivalent.py refuses."""
+"""What csource.py reads, what mutate.py makes from it, and what equivalent.py refuses."""
 
 import tempfile
 import unittest
@@ -26,7 +26,7 @@ def mutants(text, operator=None):
 
 
 def results(body, operator, head="static void f(void)"):
-    """What stands in the function's braces after each mutant of one operator."""
+    """Returns the function's body after each mutant of one operator."""
     text = head + " {" + body + "}"
     return [m.apply(text)[len(head) + 2 : -1] for m in mutants(text, operator)]
 

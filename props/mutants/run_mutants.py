@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Builds every mutant of the core, runs it against the killers in order of their cost, and prints
-the table: mutant, what caught it, the shortest script. A mutant that nobody catches and that
-equivalent.txt does not list fails the run; so does one that it lists and that is caught.
+"""Builds every mutant of the core, runs the killers on it in the order of their cost, and prints
+the table: mutant, what caught it, the shortest script. The run fails if a mutant survives that
+equivalent.txt does not list, or if a listed one is caught.
 
-Exit status: 0 every mutant is caught or listed; 1 not so; 2 bad usage; 3 the core or a killer does
-not stand by itself."""
+Exit status: 0 every mutant is caught or listed; 1 not so; 2 bad usage; 3 the core or a killer
+does not work by itself."""
 
 import argparse
 import hashlib
@@ -25,7 +25,7 @@ import equivalent
 import killers as killing
 import mutate
 
-# The programs of tests that run the hooked core, cheap ones first.
+# The programs of tests that run the hooked core, the cheap ones first.
 TEST_PROGRAMS = [
     ("kmes/tests", "bytes_test", {}),
     ("kmes/tests", "writer_test", {}),
@@ -47,9 +47,9 @@ TEST_PROGRAMS = [
     ("kmes/tests", "event_test", {}),
     ("kmes/tests", "overwrite_test", {}),
 ]
-# All schedules of small worlds: seconds for each mutant.
+# All schedules of small worlds; takes seconds for each mutant.
 INTERLEAVINGS = [("kmes/tests", "interleaving_test", {})]
-# Those of them that meet the sanitised core, too: quick ones, that look at memory.
+# Those that also run the sanitised core: quick ones that access memory in many ways.
 SANITISED_PROGRAMS = ["attach_test", "bulk_test", "bytes_test", "event_test", "reader_test"]
 SANITISED_PROGRAMS += ["torn_test", "batch_entries_test"]
 FUZZ_TARGETS = ["header", "reader", "batch", "script", "hostile", "resize", "schedule"]
@@ -62,7 +62,7 @@ STANDARD_KINDS = "scripts,tests,sanitizer"
 
 @dataclass
 class Case:
-    """A mutant on its way."""
+    """A mutant during its run."""
 
     mutant: mutate.Mutant
     diff: str
@@ -72,7 +72,7 @@ class Case:
     killer: str = ""
     digest: str = ""
     objects: dict = None
-    twin: "Case" = None  # the first with the same code; it is run for both
+    twin: "Case" = None  # the first mutant with the same code, which runs for both
 
     @property
     def id(self):
@@ -203,7 +203,7 @@ def make_killers(options):
         made.extend(test_programs(TEST_PROGRAMS, options))
     if "interleavings" in kinds:
         made.extend(test_programs(INTERLEAVINGS, options))
-    if "sanitizer" in kinds:  # last: only for those who are left is the core built once more
+    if "sanitizer" in kinds:  # last: builds the core again only for survivors
         command = driver + [f"--scripts={max(1, options.scripts // 4)}"] + corpus
         made.append(
             killing.ScriptDriver("sanitizer", command, least_seconds=60, is_sanitised=True)
@@ -214,7 +214,7 @@ def make_killers(options):
 
 
 def error_of(log):
-    """The first error that the compiler names, without its place."""
+    """Returns the compiler's first error, without its place."""
     errors = [line.split("error: ", 1)[1] for line in log.splitlines() if "error: " in line]
     return errors[0] if errors else "the compiler refuses it"
 
@@ -244,7 +244,7 @@ def compile_all(core, cases, texts, jobs):
 
 
 class Preloads:
-    """What is preloaded for one mutant, built when it is wanted."""
+    """The preloaded objects of one mutant, built on demand."""
 
     def __init__(self, cores, case, text):
         self.cores, self.case, self.text = cores, case, text
@@ -304,7 +304,7 @@ def run_all(cores, cases, texts, killers, reasons, options):
 
 
 def reasons_of(cases, listed):
-    """A list entry speaks for all mutants with the same code: by the one that is run for them."""
+    """A list entry covers all mutants with the same code, one of which runs for all."""
     reasons = {}
     for case in cases:
         if case.id in listed and case.twin:
@@ -313,7 +313,7 @@ def reasons_of(cases, listed):
 
 
 def judge(cases, listed):
-    """Lines that fail the run."""
+    """Returns lines; if there are any, the run fails."""
     complaints = []
     for case in cases:
         if case.verdict == "survived":
@@ -353,7 +353,7 @@ def work(parser, options, scratch):
     cases = [Case(mutant, mutant.diff(text)) for mutant, text in chosen]
     extra = []
     if options.only or options.sample:
-        # A listed mutant speaks for those with the same code: they are compiled, not run.
+        # A listed mutant covers those with the same code: they are compiled, not run.
         chosen_ids = {case.id for case in cases}
         files = {case.mutant.file for case in cases}
         extra = [
@@ -377,7 +377,7 @@ def work(parser, options, scratch):
 def main(arguments):
     parser, options = parse(arguments)
     options.bin = options.bin.absolute()
-    # What is ended from outside tidies up, too.
+    # A run that is ended from outside cleans up, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     scratch = Path(tempfile.mkdtemp(prefix="kmes-mutants.", dir=os.environ.get("TEST_TMPDIR")))
     try:

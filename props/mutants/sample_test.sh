@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # A sample of `tools/kmes mutants`: every mutant of it is caught or listed. And the run can fail: a
-# mutant that nobody is asked about survives, and a list that says too much is told so.
+# mutant without a killer survives, and a list with too many entries is reported.
 set -uo pipefail
 
 OUT=$TEST_TMPDIR/out
@@ -28,21 +28,22 @@ mutants 0 --sample 24 --jobs 2 --scripts 1500
 like '^24 mutants: .* 0 survived'
 like '^caught \| .* \| .* \| .+ \| .+'
 
-# Who looks at the strength of an access is left out: nobody sees it on this machine.
+# The killer that checks the strength of accesses is left out: on this machine nothing else notices
+# it.
 none=$TEST_TMPDIR/none.txt
 : >"$none"
 mutants 1 --only producer.c/kmes_publish/weaken/ --killers tests --without labels_test \
     --equivalent "$none"
 like '^survived: producer.c/kmes_publish/weaken/0 '
 
-# A list that is stale: caught after all; and no mutant.
+# A stale list: one mutant is caught after all, and one does not exist.
 printf '= a reason\nproducer.c/kmes_publish/weaken/0\nproducer.c/gone/drop/0\n' >"$none"
 mutants 1 --only producer.c/kmes_publish/weaken/ --killers scripts --equivalent "$none"
 like '^caught \| producer.c/kmes_publish/weaken/0 .* order-strength '
 like '^stale: producer.c/kmes_publish/weaken/0 is listed as equivalent, and is caught'
 like '^stale: producer.c/gone/drop/0 is listed, and is no mutant'
 
-# Where a killer is not there, nothing is said about mutants.
+# If a killer is missing, mutants are not judged.
 mutants 3 --only producer.c/kmes_publish/ --bin "$TEST_TMPDIR"
 like 'is not built'
 mutants 2 --only producer.c/nothing

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The same scripts on the core as it ships: without hooks, with the memory really mapped twice,
-// compiled as for users. No access is told here, so an operation is one step; what it returns and
-// every byte that it leaves behind are compared all the same.
+// The same scripts on the core as shipped: without hooks, with memory really mapped twice, and
+// compiled as for users. No access is reported, so an operation is one step. Its result and every
+// byte that it leaves are compared all the same.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

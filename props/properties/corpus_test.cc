@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Every script that ever failed, and those that were worth keeping (props/corpus), played for ever.
+// Plays every script that ever failed, and those that were worth keeping (props/corpus).
 #include <gtest/gtest.h>
 
 #include <algorithm>

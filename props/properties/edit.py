@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Plants a bug: edit.py OUTPUT TEXT INSTEAD SOURCE [INCLUDER].
 
-TEXT stands in SOURCE exactly once, and is replaced. Where SOURCE is a header, INCLUDER gets it in
-the place of its #include. A \\n in TEXT and INSTEAD is a new line.
+TEXT occurs in SOURCE exactly once, and is replaced. If SOURCE is a header, it replaces its own
+#include in INCLUDER. A \\n in TEXT and INSTEAD is a new line.
 """
 
 import sys

@@ -178,7 +178,7 @@ PLANTED = [
     ),
 ]
 
-# What the edited file includes, and Bazel has to be told of.
+# The headers that the edited file includes, for Bazel.
 _PRIVATE_HEADERS = [
     "//kmes:guard.h",
     "//kmes:index.h",
@@ -220,9 +220,9 @@ def _planted_bug(plant):
         ],
         copts = KMES_CXX_COPTS,
         linkstatic = True,
-        # It is the properties that are tested here, and not the core.
+        # This tests the properties, not the core.
         tags = ONE_CONFIGURATION,
-        # The planted file comes first: its functions are then those that count.
+        # The planted file comes first, so its functions take precedence.
         deps = [
             name + "_core",
             ":planted_main",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Linked with a core in which a bug was planted (planted.bzl): plays random scripts until a
-// property breaks, and shrinks. Passes if it is the property that is meant for the bug, and the
-// shortest script is short. No knowledge of the bug but its name.
+// Linked with a core with a planted bug (planted.bzl): plays random scripts until a property
+// breaks, and shrinks. Passes if the expected property broke, and the shortest script is short.
+// Knows only the name of the bug.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -28,7 +28,7 @@ int look_for(const std::string& bug, const std::string& property, std::size_t mo
         const Script script =
             generate(seed, kOperations, static_cast<Profile>(seed % kProfileCount));
         const PlayResult result = play(script);
-        // Another property may see it first: this one has to see it, too, before long.
+        // Another property may break first; the expected one must break before long, too.
         if (!result.failure || result.failure->property != property) continue;
         const Script shortest = minimise(
             script,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The properties of producer and reader, each by its name with its clause, over random scripts. All
-// of them are checked at every access of every script (props/machine); a test here draws the
-// scripts in which its property is most likely to break, and fails, too, where what the property is
-// about never happened.
+// The properties of producer and reader, each with its name and clause, over random scripts. All
+// are checked at every access of every script (props/machine). A test here draws the scripts in
+// which its property is most likely to break. It also fails if what the property is about never
+// happened.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -18,7 +18,7 @@
 namespace kmes::props {
 namespace {
 
-// Plays random scripts of these profiles, and says what was seen in all of them.
+// Plays random scripts of these profiles. Returns what happened in all of them.
 Seen hold(const std::vector<Profile>& profiles) {
     Seen seen;
     for (const Profile profile : profiles) {
@@ -33,15 +33,15 @@ Seen hold(const std::vector<Profile>& profiles) {
     return seen;
 }
 
-// 5.1.7 steps 7 and 8, 5.1.8.1: between tail_pos and write_pos there are whole events whenever
-// anybody looks, and nothing is delivered that is torn or not yet published.
+// 5.1.7 steps 7 and 8, 5.1.8.1: at any time whole events fill the bytes between tail_pos and
+// write_pos. No consumer delivers a torn or unpublished event.
 TEST(Property, PublicationShowsWholeEventsOnly) {
     const Seen seen = hold({Profile::schedules, Profile::batches});
     EXPECT_GT(seen.deliveries, 0u);
     EXPECT_GT(seen.torn, 0u);
 }
 
-// 5.1.4, 5.1.5, 5.1.6: every byte that the producer writes is its event's or its field's; a reader
+// 5.1.4, 5.1.5, 5.1.6: the producer writes only bytes of its event or of its fields, and a reader
 // stays in its mapping.
 TEST(Property, ContainmentHoldsForEveryAccess) {
     const Seen seen = hold({Profile::anything, Profile::readers});
@@ -56,7 +56,7 @@ TEST(Property, OrderIsThatOfTheSequenceNumbers) {
     EXPECT_GT(seen.switches, 0u);
 }
 
-// 5.1.9, E10: what is passed over is not there any more, and is counted to the event.
+// 5.1.9, E10: events that are passed over no longer exist, and are counted exactly.
 TEST(Property, LossIsExact) {
     const Seen seen = hold({Profile::readers, Profile::schedules});
     EXPECT_GT(seen.lost, 0u);
@@ -64,13 +64,13 @@ TEST(Property, LossIsExact) {
     EXPECT_GT(seen.dropped, 0u);
 }
 
-// E8: whatever a batch needs, tail_pos stays behind what is published.
+// E8: whatever a batch needs, tail_pos never passes what is published.
 TEST(Property, TailIsNeverBeyondWhatIsPublished) {
     const Seen seen = hold({Profile::batches});
     EXPECT_GT(seen.published_early, 0u);
 }
 
-// E13, E23: however many tiny events are overwritten, few sizes are read back.
+// E13, E23: however many small events are overwritten, few sizes are read back.
 TEST(Property, WalkIsBounded) {
     const Seen seen = hold({Profile::anything, Profile::batches});
     EXPECT_GT(seen.sizes, 1u);
@@ -83,7 +83,7 @@ TEST(Property, ResizeKeepsTheNewestSuffix) {
     EXPECT_GT(seen.left_behind, 0u);
 }
 
-// 5.1.2, 5.1.7 steps 2 and 5, E16: no number is left out or given twice, over the boot hand-over,
+// 5.1.2, 5.1.7 steps 2 and 5, E16: no number is skipped or assigned twice, over the boot hand-over,
 // swaps, drops and interrupts.
 TEST(Property, SequenceIsContinuous) {
     const Seen seen = hold({Profile::resizes, Profile::schedules});
@@ -93,7 +93,8 @@ TEST(Property, SequenceIsContinuous) {
     EXPECT_GT(seen.nested, 0u);
 }
 
-// 5.1.7 step 9, E1, E3: a wake where need_wake was set, and where a buffer was retired; no other.
+// 5.1.7 step 9, E1, E3: a wake happens if need_wake was set, or a buffer was retired, and only
+// then.
 TEST(Property, WakeComesExactlyWhenItIsAskedFor) {
     const Seen seen = hold({Profile::schedules, Profile::readers});
     EXPECT_GT(seen.asked, 0u);
@@ -102,7 +103,7 @@ TEST(Property, WakeComesExactlyWhenItIsAskedFor) {
     EXPECT_GT(seen.nudges, 0u);
 }
 
-// 5.1.8.2, E1, E2, E3, E19: while the producer rests, who sleeps has had everything.
+// 5.1.8.2, E1, E2, E3, E19: while the producer is idle, a sleeping consumer has everything.
 TEST(Property, NobodySleepsOnAnEvent) {
     const Seen seen = hold({Profile::schedules, Profile::resizes});
     EXPECT_GT(seen.sleeps, 0u);
@@ -115,9 +116,9 @@ Script without_pokes(Script script) {
     return script;
 }
 
-// Whether an interrupt, or an event that becomes corrupt, meets a started operation is a matter of
-// how many accesses that has made, and a wake is an access more: so nothing but pokes and the
-// schedule comes in between here.
+// The number of accesses decides whether an interrupt, or an event that becomes corrupt, falls into
+// a started operation, and a wake is one more access. Therefore only pokes and the schedule come in
+// between here.
 Script without_interrupts(Script script) {
     bool is_started = false;
     std::erase_if(script.operations, [&is_started](const Operation& operation) {
@@ -131,8 +132,8 @@ Script without_interrupts(Script script) {
     return script;
 }
 
-// E13: a consumer that writes what it can, whenever it likes, changes nothing of what the producer
-// has and does, but for the wakes that it asks for.
+// E13: a consumer that writes what it can at any time changes nothing of the producer's state and
+// actions, except the wakes that it requests.
 TEST(Property, HostileConsumerChangesNothingButItsOwnWakes) {
     Seen seen;
     const bool holds = rc::check([&seen] {
@@ -148,7 +149,7 @@ TEST(Property, HostileConsumerChangesNothingButItsOwnWakes) {
     EXPECT_GT(seen.pokes, 0u);
 }
 
-// E13: a size in the ring that is impossible empties the buffer, once, and is counted.
+// E13: an impossible size in the ring empties the buffer, once, and is counted.
 TEST(Property, CorruptSizeEmptiesTheBuffer) {
     const Seen seen = hold({Profile::hostile});
     EXPECT_GT(seen.corrupt, 0u);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Arguments, files and words of the replay command (replay.h). Nothing is played before every
-// script has been read.
+// Arguments, files and messages of the replay command (replay.h). All scripts are read before the
+// first is played.
 #include "props/replay/replay.h"
 
 #include <algorithm>
@@ -30,7 +30,7 @@ constexpr char kUsage[] =
     "Exit status: 0 all pass; 1 a property is broken; 2 bad usage or bad script; 3 a file cannot\n"
     "be read.\n";
 
-// Plays while minimising: seconds, for scripts of a hundred lines.
+// The number of plays while minimising: seconds, for scripts of a hundred lines.
 constexpr std::size_t kMinimiseBudget = 50000;
 
 enum class Mode { trace, quiet, minimise, check };
@@ -88,7 +88,7 @@ struct Named {
     Script script;
 };
 
-// 0, or the status of what is wrong, which is then said.
+// Returns 0, or the exit status after a printed error.
 int read(const std::string& name, std::istream& in, std::vector<Named>& scripts,
          std::ostream& err) {
     std::ostringstream text;
@@ -97,7 +97,7 @@ int read(const std::string& name, std::istream& in, std::vector<Named>& scripts,
         text << in.rdbuf();
     } else {
         std::ifstream file(name, std::ios::binary);
-        // A folder opens, and fails when it is read; an empty file has nothing to be read.
+        // A folder can be opened, and fails when it is read. An empty file has nothing to read.
         if (file && file.peek() != std::ifstream::traits_type::eof()) text << file.rdbuf();
         if (!file.is_open() || file.bad() || errno != 0) {
             err << name << ": cannot be read: " << std::strerror(errno ? errno : EIO) << "\n";
@@ -120,8 +120,8 @@ std::string indented(const std::string& text) {
     return result;
 }
 
-// The operation is written before it is done, and its state behind it: where the core crashes, the
-// last line says in what.
+// Prints the operation before it is executed, and its state afterwards. If the core crashes, the
+// last line says in which operation.
 class Trace {
   public:
     Trace(const Script& script, std::ostream& out) : script_(script), out_(out) { announce(); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The command behind `tools/kmes replay`: reads scripts, has them played, and says what was seen.
-// Does not play itself, so that a test can stand in for the core with a mistake.
+// The command behind `tools/kmes replay`: reads scripts, has them played, and prints the result.
+// The caller provides the player, so that a test can replace the core by one with a mistake.
 #ifndef KMES_PROPS_REPLAY_REPLAY_H_
 #define KMES_PROPS_REPLAY_REPLAY_H_
 
@@ -17,15 +17,15 @@ namespace kmes::props {
 
 using Player = std::function<PlayResult(const Script&, const PlayOptions&)>;
 
-// Exit statuses. Where several files end differently, the highest one counts.
+// Exit statuses. If several files have different ones, the highest counts.
 enum ReplayStatus {
     kReplayPassed = 0,
     kReplayFailed = 1,      // a property is broken
     kReplayBadScript = 2,   // or bad usage
-    kReplayUnreadable = 3,  // a file cannot be read, or the output not be written
+    kReplayUnreadable = 3,  // a file cannot be read, or the output cannot be written
 };
 
-// `arguments` without the name of the program; `in` is what `-` reads.
+// `arguments` exclude the name of the program; `-` reads from `in`.
 int replay(const std::vector<std::string>& arguments, const Player& player, std::istream& in,
            std::ostream& out, std::ostream& err);
 

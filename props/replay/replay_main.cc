@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes-replay: scripts on the core as it ships (replay.h).
+// kmes-replay: plays scripts on the core as shipped (replay.h).
 #include <signal.h>
 
 #include <iostream>
@@ -8,7 +8,7 @@
 #include "props/replay/replay.h"
 
 int main(int count, char** words) {
-    // Beyond the limit of file sizes a write fails, and is reported.
+    // A write beyond the limit of file sizes fails, and is reported.
     ::signal(SIGXFSZ, SIG_IGN);
     const std::vector<std::string> arguments(words + 1, words + count);
     const int status =

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The replay command: what it says of scripts that pass, that fail (by a stand-in for the core) and
-// that are none, and its exit statuses.
+// The replay command: its output for scripts that pass, that fail (with a replaced core) and that
+// are invalid, and its exit statuses.
 #include "props/replay/replay.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// A core with a mistake: an emit of more than 100 bytes, and then a resize.
+// A core with a mistake: it needs an emit of more than 100 bytes, and then a resize.
 PlayResult play_with_a_mistake(const Script& script, const PlayOptions& options) {
     PlayResult result;
     bool large = false;
@@ -31,7 +31,7 @@ PlayResult play_with_a_mistake(const Script& script, const PlayOptions& options)
         }
         if (options.trace) options.trace(operation, "state " + std::to_string(i) + "\nmore\n");
     }
-    // Another mistake, that is not to be taken for the first.
+    // Another mistake, which must not be taken for the first.
     if (!result.failure && script.operations.size() == 1) {
         result.failure = Failure{"order", "5.1.7", "another one", 0};
     }
@@ -111,7 +111,7 @@ TEST_F(Replay, MinimisesToAScriptThatFailsByTheSameProperty) {
     EXPECT_EQ(run({"--minimise", file("bad.kmes", kBad)}), kReplayFailed);
     EXPECT_THAT(out_, StartsWith("# containment (5.1.4): the planted one"));
     EXPECT_THAT(out_, EndsWith("\nkmes-script 1\nemit payload=101\nresize\n"));
-    // What it prints is a script that fails.
+    // The output is a script that fails.
     in_ = out_;
     EXPECT_EQ(run({"--quiet", "-"}), kReplayFailed);
     EXPECT_EQ(run({"--minimise", file("good.kmes", kGood)}), kReplayPassed);

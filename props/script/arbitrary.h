@@ -15,7 +15,7 @@
 
 namespace kmes::props {
 
-// What rapidcheck calls for a counterexample, and only for the last one that shrinking leaves.
+// rapidcheck calls this only for the final counterexample, after shrinking.
 inline void showValue(const Script& script, std::ostream& out) {
     out << failed_script_text(script, "failed");
 }
@@ -27,7 +27,7 @@ inline rc::Shrinkable<Script> shrinkable(Script script) {
     });
 }
 
-// rapidcheck's size (0 to 100 as a rule) is the number of operations.
+// rapidcheck's size (usually 0 to 100) is the number of operations.
 inline rc::Gen<Script> scripts(Profile profile) {
     return [profile](const rc::Random& random, int size) {
         rc::Random draws = random;

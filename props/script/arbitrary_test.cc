@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// rapidcheck draws scripts, shrinks them, and says how to play again what is left.
+// rapidcheck draws scripts, shrinks them, and says how to play the remaining one again.
 #include "props/script/arbitrary.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A folder for failed scripts, for the time of a test.
+// A folder for failed scripts during a test.
 class OutputFolder {
   public:
     explicit OutputFolder(const std::string& folder) {
@@ -53,7 +53,7 @@ std::string content_of(const std::string& path) {
     return text.str();
 }
 
-// A mistake that two lines show: a nudge after a batch that has something.
+// A mistake that two lines show: a nudge after a non-empty batch.
 bool fails(const Script& script) {
     bool seen = false;
     for (const Operation& operation : script.operations) {

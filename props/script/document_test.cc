@@ -114,7 +114,7 @@ TEST(Document, HasEveryKeyOfEveryVerbWithItsRangeAndItsDefault) {
                                 << ", default " << standard_text(rule);
         }
     }
-    // And none that the grammar does not have.
+    // The document has no verb or key that the grammar lacks.
     for (const auto& cells : all) {
         if (cells.size() == 5) named += std::count(cells[3].begin(), cells[3].end(), '`') / 2;
     }

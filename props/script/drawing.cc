@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Values and phrases (drawing.h). The clause behind an edge stands where it is drawn.
+// Values and phrases (drawing.h). The clause of an edge is named where it is drawn.
 #include "props/script/drawing.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kSmallestEvent = 30;  // one byte of type, no payload
 constexpr std::uint64_t kBlock = 4096;        // of the producer's index of boundaries (E13)
 
-// Offsets in the metadata page (5.1.6) that somebody reads.
+// Offsets in the metadata page (5.1.6) that producer or consumer reads.
 constexpr std::uint64_t kNeedWake = 132;
 constexpr std::array<std::uint64_t, 9> kFields = {0, 8, 12, 16, 24, 32, 64, 72, 128};
 
@@ -23,14 +23,15 @@ std::uint64_t draw_position(Random& random) {
         case 0:
         case 1:
             return 0;
-        case 2:  // just below where 32 bits end
+        case 2:  // just below 2^32
             return (1ull << 32) - random.below(600);
-        case 3:  // and where a sign would be
+        case 3:  // and below the sign bit
             return (1ull << 63) - random.below(600);
         case 4:
             return highest - random.below(600);
         case 5:
-            // No two draws in one expression: compilers would take them in different orders.
+            // Two draws must not be in one expression: compilers would evaluate them in different
+            // orders.
             block = kBlock * random.between(1, 9);
             return block - random.below(64);
         case 6:
@@ -69,7 +70,7 @@ std::vector<Operation> draw_readers(Random& random, Profile profile, std::uint64
         Operation& reader = readers.emplace_back(Verb::reader);
         reader.set(Key::consumer, i).set(Key::form, random.below(4)).set(Key::sharing, many);
         if (random.chance(25)) reader.set(Key::spin, random.between(1, 3));
-        // Mostly all that fits into the ring; sometimes less than its largest event.
+        // Usually room for everything in the ring; sometimes for less than its largest event.
         reader.set(Key::room, std::clamp<std::uint64_t>(capacity, 4096, 1 << 20));
         if (random.chance(15)) reader.set(Key::room, random.between(64, 600));
         if (random.chance(15)) reader.set(Key::stop, 1);
@@ -93,7 +94,7 @@ std::uint64_t draw_value(Random& random, const KeyRule& rule) {
         case 3:
             value = random.next();
             break;
-        default:  // most values that mean something are small
+        default:  // most meaningful values are small
             value = rule.minimum + random.below(20);
             break;
     }
@@ -111,7 +112,7 @@ std::uint64_t draw_event_bytes(Random& random, const Outline& outline) {
         case 1:
             bytes = kSmallestEvent + (random.chance(50) ? 0 : random.below(20));
             break;
-        case 2:  // 5.1.7 step 5: exactly 50 % is kept, one more is dropped
+        case 2:  // 5.1.7 step 5: exactly 50 % is kept, one byte more is dropped
             return half + random.below(3) - 1;
         case 3:  // exact fill, and one byte more or less
         case 4:
@@ -129,7 +130,7 @@ std::uint64_t draw_event_bytes(Random& random, const Outline& outline) {
             }
             break;
         }
-        case 8:  // 5.1.4: ends at the wrap, or leaves there less than a header
+        case 8:  // 5.1.4: ends at the wrap, or leaves less than a header before it
         case 9:
             bytes = outline.until_wrap() + 1 - random.below(random.chance(50) ? 3 : 34);
             break;
@@ -140,7 +141,7 @@ std::uint64_t draw_event_bytes(Random& random, const Outline& outline) {
             bytes = random.between(kSmallestEvent, half);
             break;
     }
-    // What is too large for one event becomes several that lead there, or now and then is dropped.
+    // An event that is too large becomes several smaller ones, or is sometimes dropped.
     if (bytes > half && !random.chance(8)) bytes = random.chance(50) ? half : bytes / 3;
     return bytes < kSmallestEvent || bytes > 2 * outline.capacity() ? kSmallestEvent : bytes;
 }
@@ -192,7 +193,7 @@ Operation Drawing::of_consumer(Verb verb) {
 // -- Events ---------------------------------------------------------------------------------------
 
 void Drawing::tiny(std::uint64_t most) {
-    // E23: as many as it takes to lap the ring are many sizes to walk, where it is small.
+    // E23: if the ring is small, enough events for a lap are many sizes to walk.
     const std::uint64_t lap = outline_.capacity() / kSmallestEvent + 1;
     const std::uint64_t count = random_.between(2, std::min(most, lap));
     for (std::uint64_t i = 0; i < count; i++) {
@@ -200,7 +201,7 @@ void Drawing::tiny(std::uint64_t most) {
     }
 }
 
-// A long run of tiny events after a large one, and a large one over them.
+// A long run of small events after a large one, and then a large one over them.
 void Drawing::tiny_run() {
     Operation large(Verb::emit);
     const std::uint64_t half = outline_.half();
@@ -210,14 +211,14 @@ void Drawing::tiny_run() {
     if (random_.chance(70)) line(random_.chance(60) ? large : event(Verb::emit));
 }
 
-// E8: often more than the ring holds.
+// E8: often more events than the ring can contain.
 void Drawing::batch() {
     line(Operation(Verb::batch));
     const std::uint64_t count = random_.between(0, 8);
     for (std::uint64_t i = 0; i < count; i++) {
         line(event(Verb::add));
         if (random_.chance(30)) in_between();
-        // E16: an interrupt between two events of the batch publishes what is pending.
+        // E16: an interrupt between two events of the batch publishes the pending ones.
         if (random_.chance(15)) emit();
         if (random_.chance(4)) reservation();
         if (random_.chance(4)) resize();
@@ -285,7 +286,7 @@ void Drawing::resize() {
     }
 }
 
-// E18: emission goes on while what survives is copied.
+// E18: emission continues while the survivors are copied.
 void Drawing::pieces() {
     line(swap_to(Verb::prepare));
     const std::uint64_t rounds = random_.between(0, 4);
@@ -333,7 +334,7 @@ void Drawing::burst() {
     }
 }
 
-// What comes as an interrupt while something is started or reserved (E16).
+// What interrupts a started operation or a reservation (E16).
 void Drawing::interrupt() {
     switch (random_.below(8)) {
         case 0:
@@ -372,7 +373,7 @@ Operation Drawing::startable() {
     }
 }
 
-// One operation that stands still between its accesses while others run.
+// One operation that pauses between its accesses while others run.
 void Drawing::started() {
     Operation operation = startable();
     operation.is_started = true;
@@ -406,7 +407,7 @@ void Drawing::reading() {
     }
 }
 
-// E1 to E3: a consumer stands somewhere between its last look and its sleep, and something comes.
+// E1 to E3: a consumer pauses between its last check and its sleep, and an event arrives.
 void Drawing::sleeping() {
     const std::uint64_t who = consumer_;
     const auto of_who = [who](Verb verb) { return Operation(verb).set(Key::consumer, who); };
@@ -505,7 +506,7 @@ void Drawing::phrase() {
         &Drawing::attach,
         &Drawing::retire,
     };
-    // How often, in the order above.
+    // The weights, in the order above.
     static constexpr std::array<std::array<unsigned, 15>, kProfileCount> weights = {{
         {30, 6, 10, 8, 6, 6, 4, 12, 16, 6, 4, 6, 1, 2, 1},   // anything
         {20, 6, 5, 3, 20, 16, 14, 8, 10, 3, 6, 2, 1, 3, 1},  // resizes
@@ -514,7 +515,7 @@ void Drawing::phrase() {
         {12, 4, 40, 8, 3, 3, 6, 8, 10, 3, 2, 3, 1, 1, 1},    // batches
         {20, 5, 6, 3, 6, 3, 6, 10, 30, 12, 2, 3, 1, 10, 1},  // readers
     }};
-    // The boot phase ends some time.
+    // The boot phase ends at some time.
     if (outline_.is_boot() && random_.chance(8)) return handover();
     const std::size_t which = random_.weighted(weights[static_cast<std::size_t>(profile_)]);
     (this->*phrases[which])();

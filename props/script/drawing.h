@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Draws pieces of scripts where bugs live: phrases of a few lines (a batch, a resize in pieces, an
-// operation that stands still while others run) with sizes at the edges of what is in the ring at
-// that point. generate.cc makes whole scripts of them, mutate.cc puts them into others.
+// Draws pieces of scripts where bugs are likely: phrases of a few lines (a batch, a resize in
+// pieces, an operation that pauses while others run). Their sizes are at the edges of the ring's
+// content at that point. generate.cc builds whole scripts from them, mutate.cc inserts them into
+// others.
 #ifndef KMES_PROPS_SCRIPT_DRAWING_H_
 #define KMES_PROPS_SCRIPT_DRAWING_H_
 
@@ -15,27 +16,26 @@
 
 namespace kmes::props {
 
-// Which operations are favoured; every profile draws of everything now and then.
+// Which operations are more frequent; every profile sometimes draws any of them.
 enum class Profile : std::uint8_t { anything, resizes, hostile, schedules, batches, readers };
 inline constexpr std::size_t kProfileCount = static_cast<std::size_t>(Profile::readers) + 1;
 
-// Capacities that are drawn go up to here: small rings are where the edges are, and a script of
-// thousands of resizes stays affordable.
+// The largest drawn capacity. Small rings have the edges, and thousands of resizes stay affordable.
 inline constexpr std::uint64_t kMaxDrawnCapacity = 65536;
 
 Operation draw_settings(Random& random, Profile profile);
-// No line, one reader, or several: exclusive where there is one, shared where there are more (E12
-// says what becomes of others).
+// No line, one reader, or several: a single one is exclusive, several are shared (E12 says what
+// happens otherwise).
 std::vector<Operation> draw_readers(Random& random, Profile profile, std::uint64_t capacity);
 
-// A value of `rule` at an end of its range, beside a power of two, or anywhere.
+// A value of `rule` at an end of its range, next to a power of two, or anywhere.
 std::uint64_t draw_value(Random& random, const KeyRule& rule);
-// The size of an event, at an edge of what `outline` says.
+// The size of an event at an edge of `outline`.
 std::uint64_t draw_event_bytes(Random& random, const Outline& outline);
 
 class Drawing {
   public:
-    // `script` is what stands before: what is drawn fits behind its operations.
+    // `script` has the operations before; drawn phrases fit after them.
     Drawing(Random& random, Profile profile, const Script& script);
 
     // Appends a phrase to lines().
@@ -45,9 +45,9 @@ class Drawing {
     }
     const std::vector<Operation>& lines() const { return lines_; }
 
-    // The operation itself with another size, at an edge.
+    // Gives the operation another size, at an edge.
     void aim(Operation& event);
-    // emit, add or reserve.
+    // Draws emit, add or reserve.
     Operation event(Verb verb);
     Operation of_consumer(Verb verb);
     static Operation of_buffer(Verb verb, std::uint64_t buffer);
@@ -73,7 +73,7 @@ class Drawing {
     void world();
 
     void tiny(std::uint64_t most);
-    // Sometimes a few lines of others: a burst of one consumer, an interrupt, a poke.
+    // Sometimes adds a few lines of others: a burst of one consumer, an interrupt, a poke.
     void in_between();
     void interrupt();
     void burst();
@@ -85,7 +85,7 @@ class Drawing {
     const Profile profile_;
     Outline outline_;
     std::vector<std::uint64_t> consumers_;
-    std::uint64_t consumer_;  // the one that runs now: schedules are sticky
+    std::uint64_t consumer_;  // the current one: a schedule often stays with it
     std::vector<Operation> lines_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Whole scripts out of phrases (drawing.h).
+// Builds whole scripts from phrases (drawing.h).
 #include "props/script/generate.h"
 
 namespace kmes::props {

@@ -11,7 +11,7 @@
 
 namespace kmes::props {
 
-// A script of `size` operations or a few more, besides settings and readers.
+// Returns a script of `size` operations or a few more, plus settings and readers.
 Script generate(std::uint64_t seed, std::size_t size, Profile profile);
 
 }  // namespace kmes::props

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What is drawn is a script, the same for the same seed, and stands at the edges that it is drawn
-// for: each edge is counted with an outline of its own here.
+// Drawn scripts are valid, the same for the same seed, and at the intended edges. Each edge is
+// counted with a separate outline.
 #include "props/script/generate.h"
 
 #include <gtest/gtest.h>
@@ -158,7 +158,7 @@ TEST(Generate, UsesEveryVerbInEveryProfileAndEveryKey) {
     }
 }
 
-// How many of a hundred operations have one of these verbs.
+// The percentage of operations with one of these verbs.
 double share(Profile profile, const std::set<Verb>& verbs) {
     std::size_t all = 0, found = 0;
     for (std::uint64_t seed = 0; seed < 200; seed++) {
@@ -183,7 +183,7 @@ TEST(Generate, FavoursWhatTheProfileIsNamedFor) {
     }
 }
 
-// Edges of the ring that random sizes would rarely meet.
+// Edges of the ring that random sizes would rarely reach.
 struct Edges {
     int exact_fill = 0, exactly_half = 0, just_over_half = 0, frees_one = 0, ends_at_wrap = 0;
     int header_over_wrap = 0, over_half_of_shrunken = 0, fills_shrunken = 0, long_tiny_run = 0;
@@ -267,7 +267,7 @@ TEST(Generate, StartsPositionsWhereverTheyMayBegin) {
     EXPECT_GT(highest, 20);
 }
 
-// Bursts, not coin flips: who ran last mostly runs on.
+// Bursts instead of coin flips: the last consumer usually continues.
 TEST(Generate, KeepsToOneConsumerForAWhile) {
     int same = 0, other = 0;
     for (std::uint64_t seed = 0; seed < 300; seed++) {

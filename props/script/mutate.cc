@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Mutations of scripts (mutate.h): lines come, go, move, are repeated; values go to their edges;
-// phrases are drawn for the point where they are put (drawing.h).
+// Mutations of scripts (mutate.h): lines are added, removed, moved and repeated; values go to their
+// edges; phrases are drawn for their place (drawing.h).
 #include "props/script/mutate.h"
 
 #include <algorithm>
@@ -15,8 +15,8 @@ bool is_setting(const Operation& operation) {
     return rule_of(operation.verb).actor == Actor::setting;
 }
 
-// Several readers on one buffer agree on how they share it: others may lose a wake-up (E12), which
-// would be found again and again.
+// Several readers of one buffer must agree on how they share it. Otherwise they may lose a wake-up
+// (E12), and a fuzzer would find that again and again.
 void make_readers_agree(std::vector<Operation>& operations) {
     std::size_t readers = 0;
     for (const Operation& operation : operations) readers += operation.verb == Verb::reader;
@@ -25,7 +25,7 @@ void make_readers_agree(std::vector<Operation>& operations) {
     }
 }
 
-// Cuts the end off until the text is short enough.
+// Removes operations at the end until the text is short enough.
 void cut_to(Script& script, std::size_t most_bytes) {
     std::size_t bytes = kScriptHeader.size() + 1;
     std::size_t kept = 0;
@@ -87,7 +87,7 @@ class Mutator {
     std::size_t first_;
 };
 
-// What is drawn fits to what the operations before have left in the ring.
+// The phrase fits to what the operations before have left in the ring.
 void Mutator::add_phrase() {
     const std::size_t place = any_place();
     Script before;
@@ -140,7 +140,7 @@ void Mutator::change_value(Operation& operation) {
                                                    value + random_.between(0, 60) - 30};
         value = near[random_.below(near.size())];
     }
-    // Schedules of many thousands of accesses say nothing that shorter ones do not.
+    // Schedules of many thousands of accesses show nothing that shorter ones do not.
     const std::uint64_t most = rule.key == Key::count ? 1000 : rule.maximum;
     operation.set(rule.key, std::clamp(value, rule.minimum, most));
 }
@@ -160,7 +160,7 @@ void Mutator::aim_event() {
     }
 }
 
-// Verbs of one kind for each other, with the values that both have.
+// Replaces a verb by another of its kind, and keeps the values that both have.
 void Mutator::other_verb() {
     static const std::vector<std::vector<Verb>> kinds = {
         {Verb::emit, Verb::add, Verb::reserve},
@@ -198,7 +198,7 @@ void Mutator::start_or_not() {
     insert(which + 1, lines);
 }
 
-// Between the two halves something else can come later.
+// Another line can later come between the two halves.
 void Mutator::split_count() {
     const std::size_t from = random_.below(size());
     for (std::size_t i = from; i < size(); i++) {
@@ -252,7 +252,7 @@ void Mutator::once() {
     static constexpr std::array<unsigned, 14> weights = {4, 3,  20, 8, 5, 5, 4,
                                                          3, 10, 12, 4, 8, 5, 5};
     std::size_t way = random_.weighted(weights);
-    // Of those behind the third, each needs a line.
+    // All changes after the third need a line.
     if (way > 2 && size() == 0) way = 2;
     (this->*ways[way])();
 }
@@ -263,7 +263,7 @@ Script mutate(const Script& script, std::uint64_t seed, Profile profile, std::si
     Mutator mutator(script, seed, profile);
     Random random(~seed);
     for (std::uint64_t times = random.between(1, 4); times > 0; times--) mutator.once();
-    // Some changes change nothing where they hit: a few more then.
+    // Some changes have no effect at their place: try a few more.
     for (int i = 0; i < 8 && mutator.script() == script; i++) mutator.once();
     return mutator.result(most_bytes);
 }

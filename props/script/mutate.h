@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Changes scripts at random, as scripts: what comes out can always be read, and is mostly still
-// about something. For fuzzers, and for whoever looks around a script that failed.
+// Changes scripts at random, as scripts: the result is always valid, and usually still meaningful.
+// For fuzzers, and for a search near a failed script.
 #ifndef KMES_PROPS_SCRIPT_MUTATE_H_
 #define KMES_PROPS_SCRIPT_MUTATE_H_
 
@@ -15,16 +15,17 @@ namespace kmes::props {
 
 inline constexpr std::size_t kMutantBytes = 8192;
 
-// The same for the same arguments on every machine. The text of the result (print_script) has at
-// most `most_bytes`, which is at least 64.
+// The result depends only on the arguments, on every machine. Its text (print_script) has at most
+// `most_bytes`, which is at least 64.
 Script mutate(const Script& script, std::uint64_t seed, Profile profile = Profile::anything,
               std::size_t most_bytes = kMutantBytes);
 
-// Parts of both.
+// Combines parts of both.
 Script cross(const Script& one, const Script& other, std::uint64_t seed,
              std::size_t most_bytes = kMutantBytes);
 
-// Bytes of all rings that a script asks for, at most: a fuzzer passes over what would only be slow.
+// The maximum number of bytes of all rings of a script. A fuzzer skips scripts that would only be
+// slow.
 std::uint64_t ring_bytes(const Script& script);
 
 }  // namespace kmes::props

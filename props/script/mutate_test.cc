@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Mutants are scripts, short enough, and mostly something else than what they were made of.
+// Mutants are valid scripts, short enough, and usually different from their origin.
 #include "props/script/mutate.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// 5.1.7 steps 5 to 8 and 5.1.8.4 with sizes alone (outline.h).
+// 5.1.7 steps 5 to 8 and 5.1.8.4, with sizes only (outline.h).
 #include "props/script/outline.h"
 
 namespace kmes::props {
@@ -60,7 +60,7 @@ void Outline::follow_event(const Operation& operation) {
 
 void Outline::follow(const Operation& operation) {
     if (rule_of(operation.verb).actor == Actor::producer) {
-        // What comes as an interrupt is turned away (E16).
+        // An interrupt is turned away (E16).
         if (is_over_ || (is_started_ && !operation.is_started)) return;
         is_started_ = operation.is_started;
         accesses_ = 0;

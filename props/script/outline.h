@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The outline of what a script leaves in the ring: sizes and positions, no bytes. It is what lets
-// scripts be drawn at the edges (what just fits, what frees exactly one event). An aim, not a
-// judge: an operation that was started counts as done at once.
+// The outline of a script's effect on the ring: sizes and positions, no bytes. With it scripts can
+// be drawn at the edges (what just fits, what frees exactly one event). It is only an estimate: a
+// started operation counts as done at once.
 #ifndef KMES_PROPS_SCRIPT_OUTLINE_H_
 #define KMES_PROPS_SCRIPT_OUTLINE_H_
 
@@ -24,13 +24,13 @@ class Outline {
     void follow(const Operation& operation);
 
     std::uint64_t capacity() const { return capacity_; }
-    std::uint64_t half() const { return capacity_ / 2; }  // an event above it is dropped
+    std::uint64_t half() const { return capacity_ / 2; }  // a larger event is dropped
     std::uint64_t write() const { return write_; }
     std::uint64_t used() const { return used_; }
     std::uint64_t room() const { return capacity_ - used_; }
     std::uint64_t until_wrap() const { return capacity_ - (write_ & (capacity_ - 1)); }
     const std::deque<std::uint64_t>& events() const { return events_; }  // sizes, oldest first
-    std::uint64_t buffers() const { return buffers_; }                   // so far, the current too
+    std::uint64_t buffers() const { return buffers_; }  // so far, with the current one
     bool is_boot() const { return is_boot_; }
     bool is_over() const { return is_over_; }
     bool has_batch() const { return has_batch_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a script: any bytes at all are answered with a script or with one line that says what is
-// wrong and what would be right. Follows the table of script.cc; knows no verb by name but `start`
-// and what stands where.
+// Reads a script. Any bytes give a script, or one line that says what is wrong and what would be
+// correct. Follows the table of script.cc. Of the verbs it only knows `start`, and which may be
+// where.
 #include <algorithm>
 #include <charconv>
 
@@ -25,7 +25,7 @@ bool is_bare(char c) {
            c == '.' || c == '-';
 }
 
-// Foreign text in a message: short, on one line, and fit to be shown.
+// Makes foreign text fit for a message: short, on one line, and printable.
 std::string shown(std::string_view text) {
     constexpr std::size_t kMost = 40;
     static const char digits[] = "0123456789abcdef";
@@ -65,21 +65,20 @@ std::string keys_that(const VerbRule& rule) {
     return names.empty() ? "it takes none" : "it takes: " + joined(names);
 }
 
-// One line, read from the left. A function that finds an error says so in `error` and returns
-// false.
+// One line, read from the left. On an error a function sets `error` and returns false.
 class Line {
   public:
     explicit Line(std::string_view text) : text_(text) {}
 
     const std::string& error() const { return error_; }
 
-    // Nothing but blanks and a comment is left.
+    // Whether only blanks and a comment are left.
     bool at_end() {
         while (at_ < text_.size() && is_blank(text_[at_])) at_++;
         return at_ == text_.size() || text_[at_] == '#';
     }
 
-    // Up to a blank, a comment, the end, or `until`.
+    // Returns the text up to a blank, a comment, the end, or `until`.
     std::string_view word(char until = ' ') {
         const std::size_t start = at_;
         while (at_ < text_.size() && !is_blank(text_[at_]) && text_[at_] != '#' &&
@@ -281,7 +280,7 @@ bool read_header(Line& line) {
     return line.at_end() || line.fail("more than the version in the first line" + right);
 }
 
-// Whether `operation` may stand behind what the script has already.
+// Whether `operation` is permitted after what the script already has.
 bool may_stand(Line& line, const Operation& operation, const Script& script) {
     if (script.operations.size() == kMaxOperations) {
         return line.fail("more than " + std::to_string(kMaxOperations) +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Writes a script as text: one spelling for each script, that parse.cc reads back as the same.
+// Writes a script as text. Each script has one spelling, from which parse.cc reads an equal script.
 #include <algorithm>
 
 #include "props/script/script.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Numbers from a seed, the same on every machine: what scripts are drawn with. Not for anything
-// that has to be hard to guess.
+// Numbers from a seed, the same on every machine, for drawing scripts. Not for anything that must
+// be hard to guess.
 #ifndef KMES_PROPS_SCRIPT_RANDOM_H_
 #define KMES_PROPS_SCRIPT_RANDOM_H_
 
@@ -24,7 +24,7 @@ class Random {
         return word ^ (word >> 31);
     }
 
-    // 0 up to, and without, `bound`, which is not 0.
+    // Returns a number less than `bound`, which is not 0.
     std::uint64_t below(std::uint64_t bound) { return next() % bound; }
     // Both ends included.
     std::uint64_t between(std::uint64_t first, std::uint64_t last) {
@@ -37,7 +37,7 @@ class Random {
     T pick(const std::vector<T>& from) {
         return from[below(from.size())];
     }
-    // An index, as often as its weight says; their sum is not 0.
+    // Returns an index with a probability by its weight. The sum of the weights is not 0.
     std::size_t weighted(std::span<const unsigned> weights) {
         std::uint64_t sum = 0;
         for (unsigned weight : weights) sum += weight;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Keeps failed scripts (save.h).
+// Saves failed scripts (save.h).
 #include "props/script/save.h"
 
 #include <cstdio>
@@ -10,7 +10,7 @@
 namespace kmes::props {
 namespace {
 
-// FNV-1a, 64 bits: names the file by what is in it.
+// FNV-1a, 64 bits: the content determines the name of the file.
 std::uint64_t hash_of(std::string_view text) {
     std::uint64_t hash = 0xCBF29CE484222325ull;
     for (char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a failed test says of its script: the text, and how to see it fail again.
+// What a failed test prints about its script: the text, and how to repeat the failure.
 #ifndef KMES_PROPS_SCRIPT_SAVE_H_
 #define KMES_PROPS_SCRIPT_SAVE_H_
 
@@ -11,12 +11,12 @@
 
 namespace kmes::props {
 
-// Writes the script where Bazel keeps a test's files ($TEST_UNDECLARED_OUTPUTS_DIR; afterwards in
-// test.outputs of the test's log folder) as NAME-HASH.kmes, one file for each script. Its path; ""
-// where there is no such folder, or it cannot be written.
+// Writes the script as NAME-HASH.kmes to the folder where Bazel keeps a test's files, one file for
+// each script. That is $TEST_UNDECLARED_OUTPUTS_DIR; afterwards it is test.outputs in the test's
+// log folder. Returns the path; "" if there is no such folder, or it cannot be written.
 std::string save_failed_script(const Script& script, std::string_view name);
 
-// The text, and below it the line that says how to play it again; the script is saved.
+// Returns the text, followed by the line that says how to play it again. Saves the script.
 std::string failed_script_text(const Script& script, std::string_view name);
 
 }  // namespace kmes::props

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The grammar of the script format as tables, and what is meant by a script apart from its text:
-// standards, types, payloads. Knows no core, and nothing of how a script is played.
+// The grammar of the script format as tables, and what a script means apart from its text:
+// defaults, types, payloads. Knows no core, and nothing of how a script is played.
 #include "props/script/script.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@ constexpr std::uint64_t kMax64 = ~0ull;
 constexpr std::uint64_t kMax32 = 0xFFFFFFFFull;
 constexpr std::uint64_t kMaxCapacity = 16ull << 20;
 
-// Rules of keys that mean the same wherever they stand.
+// Rules of keys that mean the same for every verb.
 constexpr KeyRule kCapacity{Key::capacity, 256, kMaxCapacity, 4096};
 constexpr KeyRule kConsumer{Key::consumer, 0, kMaxConsumers - 1, 0};
 constexpr KeyRule kPayload{Key::payload, 0, kMax32, 0};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The format: what is written is read back, and every bad line is answered with its number, what is
-// wrong and what would be right.
+// The format: what is written is read back, and every bad line is reported with its number, what is
+// wrong and what would be correct.
 #include "props/script/script.h"
 
 #include <gmock/gmock.h>
@@ -33,7 +33,7 @@ ScriptError refused(const std::string& text) {
     return {};
 }
 
-// The same script with its only operation, for short tests.
+// Returns the only operation of a script, for short tests.
 Operation one(const std::string& line) {
     const Script script = parsed(kHeader + line + "\n");
     EXPECT_EQ(script.operations.size(), 1u) << line;
@@ -243,7 +243,7 @@ TEST(Parse, AnswersAnyBytesAtAll) {
     EXPECT_GT(read, 100);
 }
 
-// Each key at its ends and in between.
+// Values of each key at its ends and in between.
 std::vector<std::uint64_t> values_of(const KeyRule& rule) {
     if (rule.key == Key::capacity) return {256, 512, 4096, 16777216};
     return {rule.minimum, rule.maximum, rule.standard, rule.minimum / 2 + rule.maximum / 2};

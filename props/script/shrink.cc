@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The order by which scripts shrink: the number of lines; then `start`; then consumers' numbers;
-// then types ("t" before the empty one before longer ones) and values (the standard before the
-// minimum before those above it). Every edit here makes a script smaller by it, so that no chain
-// of edits goes in a circle.
+// The order in which scripts shrink: the number of lines; then `start`; then the consumers'
+// numbers. Then come types ("t", the empty one, longer ones) and values (the default, the minimum,
+// larger ones). Every edit here makes a script smaller in this order, so no chain of edits is a
+// cycle.
 #include "props/script/shrink.h"
 
 #include <algorithm>
@@ -37,8 +37,8 @@ class Edits {
         edits_.push_back({first, count, {}, std::move(operation), {}});
     }
 
-    // All operations, halves, quarters, ..., single ones; the last first: what comes after a
-    // failure is never needed.
+    // Removes all operations, halves, quarters, ..., single ones; the last first, because nothing
+    // after a failure is needed.
     void pieces() {
         const std::size_t end = operations_.size();
         for (std::size_t size = end - first_; size > 0; size /= 2) {
@@ -68,7 +68,7 @@ class Edits {
         }
     }
 
-    // What opens something, together with what ends it; what stands in between stays.
+    // Removes an opening together with its end; what is between them stays.
     void brackets() {
         for (std::size_t i = first_; i < operations_.size(); i++) {
             const Operation& opening = operations_[i];
@@ -83,7 +83,7 @@ class Edits {
         }
     }
 
-    // Two lines that differ in their count alone are one with the sum.
+    // Merges two lines that differ only in their count into one with the sum.
     void merged_counts() {
         for (std::size_t i = first_; i + 1 < operations_.size(); i++) {
             const KeyRule* rule = rule_of(operations_[i].verb, Key::count);
@@ -138,7 +138,7 @@ class Edits {
         }
     }
 
-    // The standard, the minimum, and then by halves of the way: a bound is found as by bisection.
+    // The default, the minimum, and then halves of the distance: a bound is found by bisection.
     static std::vector<std::uint64_t> smaller(const KeyRule& rule, std::uint64_t value) {
         if (value == rule.standard) return {};
         std::vector<std::uint64_t> found = {rule.standard};
@@ -156,7 +156,7 @@ class Edits {
 
     void values(std::size_t i) {
         for (const KeyRule& rule : rule_of(operations_[i].verb).keys) {
-            // A consumer is called something else in all lines, or its reader is another's.
+            // Consumers are renamed in all lines together.
             if (rule.key == Key::consumer) continue;
             for (std::uint64_t value : smaller(rule, operations_[i][rule.key])) {
                 Operation operation = operations_[i];
@@ -202,7 +202,7 @@ std::vector<Script> shrink_candidates(const Script& script) {
     return candidates;
 }
 
-// `smaller` has no more of them for one value.
+// `smaller` has at most this many for one value.
 constexpr std::size_t kStepsOfAValue = 66;
 
 Script minimise(Script script, const std::function<bool(const Script&)>& still_fails,
@@ -216,12 +216,13 @@ Script minimise(Script script, const std::function<bool(const Script&)>& still_f
                 i++;
                 continue;
             }
-            // Goes on where it is: what was refused of a larger script is mostly refused of this
-            // one too, and the next round asks again.
+            // Continue at the same place: what failed for a larger script usually fails for this
+            // one too, and the next iteration tries it again.
             changed = true;
             script = std::move(candidate);
             edits = shrink_edits(script);
-            // But a value that gave way a little is asked for large steps again, or it would crawl.
+            // After a small reduction, try large steps for this value again, or it would shrink
+            // slowly.
             i -= std::min(i, kStepsOfAValue);
         }
         if (budget == 0) break;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Makes scripts smaller: what rapidcheck, a fuzzer's crash and `tools/kmes replay --minimise` end
-// in is a script that a person reads. Knows no core; whether a script still fails is asked of the
-// caller.
+// Makes scripts smaller, so that rapidcheck, a fuzzer's crash and `tools/kmes replay --minimise`
+// end in a script that a person can read. Knows no core: the caller says whether a script still
+// fails.
 #ifndef KMES_PROPS_SCRIPT_SHRINK_H_
 #define KMES_PROPS_SCRIPT_SHRINK_H_
 
@@ -15,15 +15,15 @@
 
 namespace kmes::props {
 
-// One way to make a script smaller. It is small itself, so that a long script can have many.
+// One way to make a script smaller. It takes little memory, so a long script can have many.
 struct Edit {
-    // Operations [first, first + count) go, or are replaced by `replacement`; `partner`, one that
-    // stands behind them (the end of what the first one opens), goes with them.
+    // Removes operations [first, first + count), or replaces them by `replacement`. `partner`, a
+    // later operation that ends what the first one opens, is removed with them.
     std::size_t first = 0;
     std::size_t count = 0;
     std::optional<std::size_t> partner;
     std::optional<Operation> replacement;
-    // Or: consumer `from` is called `to` in every line.
+    // Or: consumer `from` becomes `to` in every line.
     struct Renumbering {
         std::uint64_t from;
         std::uint64_t to;
@@ -31,17 +31,17 @@ struct Edit {
     std::optional<Renumbering> renumbering;
 };
 
-// What may be tried, the most aggressive first: fewer operations, fewer readers and settings, no
-// `start`, then types and values towards "t", their standard, their minimum. However edits are
-// chained, they end: each makes the script smaller by one order.
+// Returns all edits, the largest first: fewer operations, fewer readers and settings, no `start`;
+// then types and values towards "t", their default and their minimum. Every edit makes the script
+// smaller in one order, so chains of edits end.
 std::vector<Edit> shrink_edits(const Script& script);
 Script apply(const Script& script, const Edit& edit);
 
-// All of shrink_edits, applied. For short scripts: each candidate is a whole copy.
+// Returns the results of all shrink_edits. For short scripts: each candidate is a whole copy.
 std::vector<Script> shrink_candidates(const Script& script);
 
-// The smallest script found for which `still_fails`, which is asked at most `budget` times.
-// `script` itself fails, or the answer is `script`.
+// Returns the smallest found script for which `still_fails`, which is called at most `budget`
+// times. If `script` itself does not fail, returns it.
 Script minimise(Script script, const std::function<bool(const Script&)>& still_fails,
                 std::size_t budget);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Scripts shrink to what is needed and nothing else, by edits that cannot go in a circle.
+// Scripts shrink to what is needed, by edits that cannot form a cycle.
 #include "props/script/shrink.h"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ std::string lines_of(const Script& script) {
     return print_script(script).substr(kScriptHeader.size() + 1);
 }
 
-// A script with every verb and random values, `lines` operations long.
+// Returns a script of `lines` operations with every verb and random values.
 Script long_script(std::uint64_t seed, std::size_t lines) {
     std::mt19937_64 random(seed);
     Script script;
@@ -106,7 +106,7 @@ TEST(Shrink, FindsABoundByBisectionAlsoWhereNumbersAreLarge) {
 }
 
 TEST(Shrink, TakesAnOpeningAndItsEndTogether) {
-    // Fails while there are as many openings as ends: neither can go alone.
+    // Fails while there are as many openings as ends: neither can be removed alone.
     const auto fails = [](const Script& script) {
         int open = 0;
         for (const Operation& operation : script.operations) {

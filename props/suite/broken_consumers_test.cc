@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The suite fails every broken consumer, whatever else it does in which right way, and names a
-// clause that belongs to what is wrong with it.
+// The suite fails every broken consumer, whatever correct choices it makes otherwise, and names a
+// clause of its mistake.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kSamplesOfPairs = 12;
 
-// The verdicts of the cases that are meant for its mistakes.
+// The verdicts of the cases for its mistakes.
 std::vector<Verdict> judged(const Consumer& consumer) {
     RunOptions options;
     options.filters = cases_of(consumer);
@@ -25,15 +25,15 @@ void expect_failed(const Consumer& consumer) {
     const std::vector<Verdict> verdicts = judged(consumer);
     RC_LOG() << describe(consumer, verdicts);
     const std::set<std::string> clauses = clauses_of(consumer);
-    // What a mistake leads to later can break other clauses, too: which of them is seen first in a
-    // case is a matter of the schedule. One verdict has to name what is wrong.
+    // The consequences of a mistake can break other clauses, too, and the schedule decides which
+    // one a case sees first. One verdict must name the mistake.
     bool is_named = false;
     for (const Verdict& each : verdicts) {
         if (each.verdict == "pass") continue;
         RC_ASSERT(each.verdict == "fail");
         is_named = is_named || clauses.contains(each.clause);
     }
-    // At once too: what depends on the machine's load may be gone when the sample has shrunk.
+    // Also at once: a failure that depends on the machine's load may be gone after shrinking.
     if (!is_named) std::cerr << describe(consumer, verdicts);
     RC_ASSERT(is_named);
 }

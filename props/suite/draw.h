@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Random consumers for rapidcheck, which shrink towards the plain one: fewer switches, fewer
-// mistakes. Test only.
+// mistakes. For tests.
 #ifndef KMES_PROPS_SUITE_DRAW_H_
 #define KMES_PROPS_SUITE_DRAW_H_
 
@@ -15,12 +15,12 @@
 
 namespace kmes::props::suite {
 
-// 0 .. count - 1, all as likely from the first sample on; shrinks to 0.
+// Returns 0 to count - 1, equally likely from the first sample on; shrinks to 0.
 inline std::size_t draw_below(std::size_t count) {
     return *rc::gen::resize(rc::kNominalSize, rc::gen::inRange<std::size_t>(0, count));
 }
 
-// Every right choice: each switch is as likely plain as not.
+// Consumers with any correct choices: each switch is plain with the same probability as not.
 inline rc::Gen<Consumer> right_consumers() {
     return rc::gen::exec([] {
         Consumer consumer;
@@ -34,7 +34,7 @@ inline rc::Gen<Consumer> right_consumers() {
     });
 }
 
-// Right but for these mistakes.
+// Consumers that are correct except for these mistakes.
 inline rc::Gen<Consumer> broken_consumers(const std::vector<std::string>& bugs) {
     return rc::gen::map(right_consumers(), [bugs](Consumer consumer) {
         for (const std::string& bug : bugs) make(consumer, mistake(bug));
@@ -42,7 +42,7 @@ inline rc::Gen<Consumer> broken_consumers(const std::vector<std::string>& bugs) 
     });
 }
 
-// A mistake is another mistake, and never shrinks to one; two shrink to either.
+// A mistake never shrinks to another one; two mistakes shrink to either.
 inline rc::Gen<Consumer> consumers_of_two_mistakes() {
     return rc::gen::exec([] {
         const std::string first = *rc::gen::elementOf(vocabulary().bugs);
@@ -61,7 +61,7 @@ inline void showValue(const Consumer& consumer, std::ostream& out) {
     for (const std::string& word : consumer.arguments()) out << " " << word;
 }
 
-// `samples`, and always the same; or what RC_PARAMS says, and others each time.
+// Checks `samples` fixed samples; or as many random ones as RC_PARAMS says.
 template <typename Property>
 bool holds(const std::string& name, int samples, Property property) {
     rc::detail::TestParams parameters = rc::detail::configuration().testParams;
@@ -78,7 +78,7 @@ bool holds(const std::string& name, int samples, Property property) {
     return result.template is<rc::detail::SuccessResult>();
 }
 
-// A sample that the suite judges wrongly: what it said, and how to see it again.
+// Describes a sample that the suite judges wrongly: the verdicts, and how to repeat them.
 inline std::string describe(const Consumer& consumer, const std::vector<Verdict>& verdicts) {
     std::string text;
     std::vector<std::string> failed;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
-// The mistakes of switched_consumer.c: the clauses that a verdict on each may name, the cases that
-// show it, and the choices with which it is no mistake, or none that can be seen, with the reason.
+// The mistakes of switched_consumer.c. For each: the clauses that a verdict may name, and the cases
+// that show it. Also the choices with which it is no mistake, or an invisible one, with the reason.
 #include "props/suite/switches.h"
 
 namespace kmes::props::suite {
 namespace {
 
-// A lost wake-up of somebody who sleeps with a time limit is late by the limit, and not lost; the
-// contract allows limits of up to 100 ms, so the suite cannot blame him for it.
+// If a sleeper has a timeout, a lost wake-up only delays it. The contract permits timeouts of up to
+// 100 ms, so the suite cannot blame the consumer.
 const Need kNoLimit{"limit", {"none"}, "with a time limit it is late, and not lost"};
-// A bulk copy is looked at only where the check has found it whole.
+// A bulk copy is parsed only if the check has found it whole.
 const Need kNoBulk{"copy", {"event", "place"}, "no size is looked at before the check"};
 
 std::vector<Mistake> sleeping() {
@@ -66,7 +66,7 @@ std::vector<Mistake> reading() {
          {kNoBulk}},
         {"torn-is-corrupt", {"E7"}, {"E7/torn-header-of-large-sizes"}, {kNoBulk}},
         {"reads-on-after-a-lap",
-         // It compares with == too: once past write_pos it reads anything, or sleeps on events.
+         // It also compares with ==: past write_pos it reads anything, or sleeps on events.
          {"5.1.8.1-1", "5.1.8.1-5", "5.1.8.2-2", "E20", "contract"},
          {"E20/tail-reaches-write-pos"},
          {{"copy", {"event", "place"}, "the length of a bulk copy takes another look at write_pos"},

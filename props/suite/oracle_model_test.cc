@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// Two writings of the producer's half of the specification, by different hands and for different
-// ends: the history of the conformance oracle, which judges testees, and the plain model, which the
-// core is held to. Random scripts are told to both, and after each operation they have to stand at
-// the same positions, with the same events, bytes, gaps and generations. Neither sees the other,
-// nor the core.
+// Compares two implementations of the producer's half of the specification, made by different
+// people for different purposes. One is the history of the conformance oracle, which judges
+// testees. The other is the plain model, against which the core is checked. Both get the same
+// random scripts. After each operation they must have the same positions, events, bytes, gaps and
+// generations. Neither sees the other, nor the core.
 //
-// A script's producer operations are played, each as a whole: the history knows no steps. It knows
-// no reservation either (the stage commits each before anything else is emitted), so one that is
-// abandoned is committed here; and nothing that is corrupt.
+// Only a script's producer operations are played, each as a whole, because the history knows no
+// steps. It knows no reservation either (the stage commits each before any other emission), so an
+// abandoned one is committed here. It knows nothing corrupt.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
@@ -36,7 +36,7 @@ using conformance::SwapSpec;
 
 constexpr int kRuns = 3000;
 constexpr int kLongestScript = 120;
-// A lane of the history for each CPU below the one that is played.
+// The history has a lane for each CPU below the played one.
 constexpr std::uint64_t kMostCpus = 4;
 // E11: positions never cross 2^64.
 constexpr std::uint64_t kHighestPosition = ~0ull - (1ull << 41);
@@ -62,7 +62,7 @@ ModelSettings model_settings(const Operation& settings, std::uint32_t cpu) {
     return made;
 }
 
-// An event that is far too large is made just too large: the history takes its bytes, and a payload
+// An event that is far too large is made just too large: the history keeps its bytes, and a payload
 // of 4 GiB would only be refused.
 ModelInput input_of(const Operation& operation, std::uint64_t capacity) {
     return {full_type(operation), std::min(operation[Key::payload], capacity), operation[Key::seed],
@@ -70,7 +70,7 @@ ModelInput input_of(const Operation& operation, std::uint64_t capacity) {
             std::min(operation[Key::extra], capacity)};
 }
 
-// Both of them, told the same.
+// The history and the model, with the same operations.
 class Pair {
   public:
     explicit Pair(const Script& script)
@@ -80,9 +80,9 @@ class Pair {
           clock_ns_(script.settings()[Key::clock]),
           has_wakes_(script.operations.size() % 2 == 0) {}
 
-    // False: it does not apply where it stands.
+    // Returns false if the operation does not apply here.
     bool play(const Operation& operation);
-    // An empty text, or what differs.
+    // Returns the first difference, or an empty text.
     std::string difference() const;
     std::string difference_of_old_buffers() const;
     std::uint64_t events() const { return model_.counters.events; }
@@ -94,8 +94,7 @@ class Pair {
     bool play_swap(const Operation& operation);
     bool play_other(const Operation& operation);
 
-    // The clock that both are told: every look at it moves it on by a nanosecond
-    // (docs/script-format.md).
+    // The clock of both: every read advances it by a nanosecond (docs/script-format.md).
     std::uint64_t take_time() { return clock_ns_++; }
     EventSpec spec_of(const ModelInput& input, std::uint64_t timestamp) const;
     void use_missed_numbers();
@@ -131,7 +130,7 @@ EventSpec Pair::spec_of(const ModelInput& input, std::uint64_t timestamp) const 
     return spec;
 }
 
-// Whatever need_wake says, or nobody ever asks.
+// need_wake has any value, or is never set.
 void Pair::take_steps(Plan& plan) {
     while (!plan.empty()) {
         const Step step = plan.front();
@@ -140,7 +139,7 @@ void Pair::take_steps(Plan& plan) {
     }
 }
 
-// E16: before the next one is given.
+// E16: use them before the next number is assigned.
 void Pair::use_missed_numbers() {
     for (; missed_ > 0; --missed_) history_.drop(cpu_);
 }
@@ -159,7 +158,7 @@ bool Pair::play_event(const Operation& operation) {
     const EmitStyle style = is_call ? EmitStyle::call : EmitStyle::kernel;
     Plan plan;
     if (reserved_) {
-        // It comes as an interrupt inside of the reservation, and is turned away (E16).
+        // An interrupt inside of the reservation, which is turned away (E16).
         if (!is_call) ++missed_;
         is_add ? model_.add(input, model_style, true, plan)
                : model_.emit(input, model_style, true, plan);
@@ -202,7 +201,7 @@ bool Pair::play_reservation(const Operation& operation) {
     return true;
 }
 
-// Where the oldest event lies that a buffer of this capacity takes (E10).
+// The position of the oldest event that fits into a buffer of this capacity (E10).
 std::uint64_t Pair::oldest_that_fits(std::uint64_t capacity) const {
     const conformance::Buffer& buffer = history_.buffer(history_.present_buffer(cpu_));
     std::uint64_t oldest = buffer.write_frontier;
@@ -214,7 +213,7 @@ std::uint64_t Pair::oldest_that_fits(std::uint64_t capacity) const {
     return oldest;
 }
 
-// Positions are moved by what is known when the swap begins.
+// The shift of positions follows from what is known when the swap begins.
 SwapSpec Pair::swap_spec(const Operation& operation) const {
     SwapSpec spec;
     spec.capacity_bytes = operation[Key::capacity];
@@ -333,7 +332,7 @@ std::string Pair::compare(const conformance::Buffer& theirs, const ModelBuffer& 
                differs("position", placement.position, ours.events[i].position) +
                differs("event bytes", placement.bytes, ours.events[i].bytes);
     }
-    // The history does not know what a consumer asked for: it has bounds.
+    // The history does not know what a consumer requested, so it has bounds.
     const std::uint32_t above_lowest = ours.counter - theirs.futex_counter_lowest;
     if (above_lowest > theirs.futex_counter_highest - theirs.futex_counter_lowest)
         text += "futex_counter " + std::to_string(ours.counter) + " is outside of " +
@@ -365,7 +364,7 @@ std::string Pair::compare_numbers() const {
                 model_.sequence + model_.missed) +
         differs("dropped events", dropped_, model_.counters.dropped) +
         differs("overwritten events", overwritten_, model_.counters.overwritten);
-    // The newest ones: those before were compared when they were.
+    // Only the newest events: earlier ones have been compared before.
     const std::size_t first = events.size() > 8 ? events.size() - 8 : 0;
     for (std::size_t i = first; text.empty() && i < events.size(); ++i) {
         const ModelRecord* record = model_.record(events[i].sequence);
@@ -379,7 +378,7 @@ std::string Pair::compare_numbers() const {
 }
 
 std::string Pair::difference() const {
-    // Between reserve and commit the model has made room, which the history does at the commit.
+    // Between reserve and commit only the model has made room; the history does so at the commit.
     if (reserved_) return {};
     const BufferIndex index = history_.present_buffer(cpu_);
     const ModelBuffer& ours = model_.now();
@@ -401,7 +400,7 @@ std::string Pair::difference_of_old_buffers() const {
     return text;
 }
 
-// What all scripts of a test did together: a test that played nothing would show nothing.
+// The sums over all scripts of a test: a test that played nothing would prove nothing.
 struct Played {
     std::uint64_t events = 0;
     std::uint64_t swaps = 0;

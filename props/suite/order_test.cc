@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A verdict does not depend on the order of the cases, nor on which others run: some of them, drawn
-// at random and in any order, give a right and a broken consumer the verdicts and clauses that they
-// give in a whole run, and so does a case alone.
+// A verdict does not depend on the order of the cases, nor on which others run. Some random cases
+// in random order give a correct and a broken consumer the same verdicts and clauses as a whole
+// run. So does a case alone.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,14 +16,14 @@ namespace {
 constexpr int kSamples = 1;     // of each consumer
 constexpr int kCasesAlone = 3;  // of each sample
 
-// What happens there depends on who is quicker, the producer or the consumer: a correct
-// consumer passes either way, a broken one may be lucky.
+// In these cases the result depends on whether producer or consumer is faster. A correct consumer
+// passes either way, a broken one may be lucky.
 bool is_a_race(const std::string& id) {
     return id.find("under-load") != std::string::npos;
 }
 
-// A copy without bounds ends in a page that is not there or in another ring, as the system lays
-// them out: which clause that breaks is chance, that it fails is not.
+// A copy without bounds ends in a missing page or in another ring, as the system arranges them.
+// Which clause it breaks is chance, but it always fails.
 bool runs_wild(const Consumer& consumer) {
     return std::count(consumer.bugs.begin(), consumer.bugs.end(), "no-bounds-check") != 0;
 }

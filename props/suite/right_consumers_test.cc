@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The suite blames no correct consumer: any combination of what a consumer may do in more than one
-// way passes. A sample runs a quarter of the cases, so that more combinations are seen in the time
-// that a test has; right_consumers_long_test runs more of them.
+// The suite blames no correct consumer: any combination of permitted choices passes. A sample runs
+// a quarter of the cases, so that the test sees more combinations in its time.
+// right_consumers_long_test runs more of them.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -41,7 +41,7 @@ TEST(Suite, PassesEveryRightConsumer) {
         options.filters = part_of_the_cases(draw_below(kParts));
         const std::vector<Verdict> verdicts = run_suite(consumer, options);
         RC_LOG() << describe(consumer, verdicts);
-        // At once too: what depends on the machine's load may be gone when the sample has shrunk.
+        // Also at once: a failure that depends on the machine's load may be gone after shrinking.
         if (!all_pass(verdicts)) std::cerr << describe(consumer, verdicts);
         RC_ASSERT(all_pass(verdicts));
     }));

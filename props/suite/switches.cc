@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kRunner = "conformance/kmes-conformance";
 constexpr const char* kProgram = "props/suite/switched_consumer";
 
-// No word of ours needs more than this in a shell.
+// Our words contain nothing that needs more than this in a shell.
 std::string quoted(const std::string& word) {
     return word.find_first_of("*?[ ") == std::string::npos ? word : "'" + word + "'";
 }
@@ -28,7 +28,7 @@ std::string joined(const std::vector<std::string>& words) {
     return text;
 }
 
-// What a command writes to its standard output; its exit status is left to the reader of that.
+// Returns the standard output of a command. The reader of the output judges the exit status.
 std::string output_of(const std::vector<std::string>& words) {
     std::FILE* pipe = ::popen(joined(words).c_str(), "r");
     if (pipe == nullptr) throw std::runtime_error("cannot start " + words.front());
@@ -106,7 +106,8 @@ void repair(Consumer& consumer) {
     if (std::any_of(consumer.bugs.begin(), consumer.bugs.end(), must_not_limit))
         consumer.set("wait", "waitv");
     else if (consumer.word("limit") == "none" || consumer.word("word") == "rotate")
-        // Who sleeps on one word after the other is seen asleep on each only once in a round.
+        // A consumer that sleeps on one word after the other is seen asleep on each only once in a
+        // cycle.
         consumer.set("limit", "5");
 }
 
@@ -132,7 +133,7 @@ std::set<std::string> clauses_of(const Consumer& consumer) {
     for (const std::string& bug : consumer.bugs) {
         const Mistake& of = mistake(bug);
         clauses.insert(of.clauses.begin(), of.clauses.end());
-        // Of one that runs on and on, all that is known is that what the case waits for never came.
+        // If a consumer does not stop, the only fact is that what the case waits for never came.
         for (const std::string& id : of.cases) clauses.insert(id.substr(0, id.find('/')));
     }
     return clauses;
@@ -149,7 +150,7 @@ std::vector<std::string> cases_of(const Consumer& consumer) {
 }
 
 std::vector<Verdict> run_suite(const Consumer& consumer, const RunOptions& options) {
-    // Exploration is a search with a limit of time: tested where it is (conformance/explorer).
+    // Exploration is a search with a time limit, tested elsewhere (conformance/explorer).
     std::vector<std::string> words{kRunner,          "--explore",      "off", "--report", "json",
                                    "--no-preflight", "--timeout-scale"};
     std::ostringstream scale;
@@ -171,7 +172,7 @@ std::vector<Verdict> run_suite(const Consumer& consumer, const RunOptions& optio
 
 namespace {
 
-// --shared, --stream, --soak, --explore.
+// Whether the case needs an option: --shared, --stream, --soak, --explore.
 bool has_to_be_asked_for(const std::string& id) {
     return id.starts_with("E12/") || id.starts_with("stream/") || id.ends_with("/soak") ||
            id.find("/explored-") != std::string::npos;

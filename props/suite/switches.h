@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The switches of switched_consumer.c as this folder's tests draw and read them: choices that are
-// all right, mistakes that each violate a clause, and one run of the conformance suite on what they
-// make. Knows the runner as its users do, by its command line and its JSON report.
+// The switches of switched_consumer.c for the tests of this folder: correct choices, mistakes that
+// violate a clause each, and a run of the conformance suite on such a consumer. Uses the runner as
+// its users do, by its command line and its JSON report.
 #ifndef KMES_PROPS_SUITE_SWITCHES_H_
 #define KMES_PROPS_SUITE_SWITCHES_H_
 
@@ -15,17 +15,17 @@ namespace kmes::props::suite {
 
 struct Key {
     std::string name;
-    std::vector<std::string> words;  // the first is what holds where nothing is said
+    std::vector<std::string> words;  // the first is the default
 };
 
-// What the program says of itself (`--list`).
+// The output of the program's `--list`.
 struct Vocabulary {
     std::vector<Key> keys;
     std::vector<std::string> bugs;
 };
 const Vocabulary& vocabulary();
 
-// A consumer: the words that differ from the first ones, and the mistakes.
+// A consumer: the words that differ from the defaults, and the mistakes.
 struct Consumer {
     std::map<std::string, std::string> words;
     std::vector<std::string> bugs;
@@ -35,21 +35,21 @@ struct Consumer {
     std::vector<std::string> arguments() const;
 };
 
-// Makes a combination one that a consumer can have: a single thread cannot sleep on several futex
-// words but by futex_waitv, or with a time limit.
+// Makes a combination possible: a single thread can sleep on several futex words only by
+// futex_waitv or with a timeout.
 void repair(Consumer& consumer);
 
-// One choice that a mistake needs in order to be one, or to be one that can be seen.
+// One choice that a mistake needs to be a mistake, or to be visible.
 struct Need {
     std::string key;
-    std::vector<std::string> words;  // any of these; the first is taken where it has another
+    std::vector<std::string> words;  // any of these; the first replaces another word
     std::string reason;
 };
 
 struct Mistake {
     std::string name;
-    std::vector<std::string> clauses;  // that a verdict on it may name
-    std::vector<std::string> cases;    // that show it; any of them
+    std::vector<std::string> clauses;  // that a verdict may name
+    std::vector<std::string> cases;    // any of them shows the mistake
     std::vector<Need> needs;
 };
 
@@ -57,7 +57,7 @@ struct Mistake {
 const std::vector<Mistake>& mistakes();
 const Mistake& mistake(const std::string& name);
 
-// Adds a mistake to a consumer, with what it needs.
+// Adds a mistake to a consumer, with the choices that it needs.
 void make(Consumer& consumer, const Mistake& mistake);
 
 struct Verdict {
@@ -68,7 +68,7 @@ struct Verdict {
 };
 
 struct RunOptions {
-    std::vector<std::string> options;  // of the runner, besides these
+    std::vector<std::string> options;  // further options of the runner
     std::vector<std::string> filters;  // none: the whole default run
     double timeout_scale = 1;          // times KMES_TIMEOUT_SCALE
 };
@@ -79,14 +79,14 @@ std::vector<Verdict> run_suite(const Consumer& consumer, const RunOptions& optio
 // Every case of a default run, in its order (`--list --level erratum`).
 const std::vector<std::string>& all_case_ids();
 
-// What shows it again, as a command for a shell at the top of the tree.
+// Returns a shell command that repeats the run, for the top of the tree.
 std::string command(const Consumer& consumer, const std::vector<std::string>& filters);
 
-// The clauses that belong to the mistakes of this consumer, and the cases that show them.
+// The clauses of this consumer's mistakes; and the cases that show them.
 std::set<std::string> clauses_of(const Consumer& consumer);
 std::vector<std::string> cases_of(const Consumer& consumer);
 
-// A small scale makes hangs short; all that a broken consumer can do about it is to fail more.
+// A small scale makes hangs short; it can only make a broken consumer fail more.
 inline constexpr double kScaleOfBroken = 0.1;
 
 }  // namespace kmes::props::suite

@@ -23,7 +23,7 @@ Emitting::Emitting(const Mix& mix, unsigned cpu, unsigned emitter, Producer* pro
       emitter_(emitter),
       producer_(producer),
       draw_(mix_bits(mix.seed ^ (cpu * 16 + emitter + 1))),
-      accepted_(1) {}  // number 0 is never given
+      accepted_(1) {}  // number 0 is never assigned
 
 std::uint32_t Emitting::take_number() {
     accepted_.push_back(false);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One emitter: emits events that describe themselves through every call that the producer has, and
-// remembers which were accepted. Knows no reader.
+// One emitter: emits self-describing events through every call of the producer, and records which
+// were accepted. Knows no reader.
 #ifndef KMES_PROPS_THREADS_EMITTING_H_
 #define KMES_PROPS_THREADS_EMITTING_H_
 
@@ -16,15 +16,15 @@ namespace kmes::props {
 
 class Emitting {
   public:
-    // Emitters are counted from 1; 0 is the one that ends rounds.
+    // Emitters are counted from 1; emitter 0 ends rounds.
     Emitting(const Mix& mix, unsigned cpu, unsigned emitter, Producer* producer);
 
-    // Some numbers, one call or batch after the other.
+    // Emits `count` numbers, one call or batch after the other.
     void emit_some(unsigned count);
     // One small event, which is always accepted.
     void emit_one();
 
-    // When it is at rest.
+    // Call it when the emitter is idle.
     bool was_accepted(std::uint32_t number) const {
         return number < accepted_.size() && accepted_[number];
     }

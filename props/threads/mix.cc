@@ -54,7 +54,8 @@ void draw_readers(Draw& draw, Mix* mix) {
     }
 }
 
-// One CPU, one emitter, one reader; never idle for long, so that a planted fault has its chances.
+// One CPU, one emitter, one reader, and hardly any idle time, so that a planted fault has its
+// chances.
 void narrow(Draw& draw, Mix* mix) {
     mix->readers.push_back(draw_reader(draw, 0));
     mix->readers[0].restarts = false;
@@ -65,7 +66,7 @@ void narrow(Draw& draw, Mix* mix) {
         mix->sizes = Sizes::kSmall;
         mix->rounds = 2;
         mix->round_events = 3000;
-        mix->readers[0].dawdle = 1u << draw.below(14);  // a slow one is where the tail moves
+        mix->readers[0].dawdle = 1u << draw.below(14);  // the tail moves while a reader is slow
     } else if (mix->profile == Profile::kSleeps) {
         mix->sizes = Sizes::kTiny;
         mix->rounds = 300;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What one run with real threads does, drawn from a seed: the same seed is the same mix, though
-// never the same schedule. Knows no thread.
+// The actions of one run with real threads, drawn from a seed: the same seed gives the same mix,
+// though never the same schedule. Knows no thread.
 #ifndef KMES_PROPS_THREADS_MIX_H_
 #define KMES_PROPS_THREADS_MIX_H_
 
@@ -26,21 +26,21 @@ class Draw {
     std::uint64_t state_;
 };
 
-// Which side of the protocol a run is about.
+// The side of the protocol that a run stresses.
 enum class Profile {
-    kAny,      // everything that is below
-    kLaps,     // one emitter that never rests, a small ring: the tail and torn reads
+    kAny,      // everything below
+    kLaps,     // one emitter that never rests, a small ring: the tail, and torn reads
     kSleeps,   // one emitter, rounds of few events: sleep and wake
     kResizes,  // swaps all the time
 };
 
 enum class Form { kCopy, kPlace, kBulk, kRun };
 
-// Who else writes need_wake.
+// A further writer of need_wake.
 enum class Hostile {
     kNobody,
-    kAwake,  // sets it, to any value that is not 0: no reader may mind
-    kAny,    // clears it, too: who shares with that one sleeps with a limit (E12)
+    kAwake,  // stores any value but 0: no reader may be affected
+    kAny,    // also clears it: a reader that shares with it sleeps with a timeout (E12)
 };
 
 struct ReaderMix {
@@ -50,15 +50,15 @@ struct ReaderMix {
     std::uint32_t spin_looks = 0;
     std::uint64_t room_bytes = 4096;  // for one read, at first
     unsigned dawdle = 0;              // turns between reading and the last check, or two events
-    bool restarts = false;            // closes and opens again now and then
+    bool restarts = false;            // closes and opens again from time to time
 };
 
 struct Mix {
     std::uint64_t seed = 0;
     Profile profile = Profile::kAny;
     unsigned cpus = 1;
-    unsigned emitters = 1;   // a CPU; each a thread of its own
-    bool is_single = false;  // no lock: one thread does all that the producer does
+    unsigned emitters = 1;   // for each CPU, one thread each
+    bool is_single = false;  // no lock: one thread does everything for the producer
     bool has_boot_phase = false;
     std::uint64_t capacity_bytes = 64 << 10;
     enum kmes_swap_positions positions = KMES_SWAP_KEEP;
@@ -68,9 +68,9 @@ struct Mix {
     unsigned resizes = 0;       // in a round, at most
     bool nudges = false;
     bool nudges_in_background = false;
-    bool is_lossless = false;  // rings that take all that is emitted
+    bool is_lossless = false;  // rings that can contain everything emitted
     Hostile hostile = Hostile::kNobody;
-    bool ends_by_retire = false;  // E25: readers go on until the producer has ended
+    bool ends_by_retire = false;  // E25: readers continue until the producer has ended
     unsigned noise = 0;           // kmes_tsan_noise
     std::vector<ReaderMix> readers;
 };

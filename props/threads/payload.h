@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Events that describe themselves: who emitted it and as which one stands in the type, and every
-// other byte of it follows from that. So whoever is handed an event can tell, alone, whether it is
-// whole. Knows no ring and no thread.
+// Self-describing events: the type says which emitter made it and with which number, and every
+// other byte follows from that. So a reader can tell from an event alone whether it is whole. Knows
+// no ring and no thread.
 #ifndef KMES_PROPS_THREADS_PAYLOAD_H_
 #define KMES_PROPS_THREADS_PAYLOAD_H_
 
@@ -13,7 +13,7 @@
 
 namespace kmes::props {
 
-// Emitter 0 is the one that ends rounds; its events are always small.
+// Emitter 0 ends rounds; its events are always small.
 struct EventKey {
     std::uint32_t emitter = 0;
     std::uint32_t number = 0;
@@ -23,10 +23,10 @@ struct EventKey {
 enum class Sizes {
     kTiny,   // at most 8 bytes of payload
     kSmall,  // at most 200
-    kMixed,  // now and then thousands, and what is over 50 % of a small ring
+    kMixed,  // sometimes thousands, also over 50 % of a small ring
 };
 
-// What an event of 64 KiB or a larger ring always accepts.
+// A ring of 64 KiB or more always accepts an event of this size.
 inline constexpr std::size_t kAlwaysFitsBytes = 30000;
 
 struct EventText {
@@ -38,12 +38,12 @@ struct EventText {
 // The one event of this key in a run of `seed`.
 EventText describe_event(std::uint64_t seed, Sizes sizes, EventKey key);
 
-// Whether `view`, whose bytes nobody changes any more, is the event that its type says. Empty if it
-// is; else what is wrong. *key is set as far as the type says it.
+// Checks whether `view` is the event that its type says. Nobody may change its bytes any more.
+// Returns an empty string, or what is wrong. *key is set as far as the type tells it.
 std::string check_event(std::uint64_t seed, Sizes sizes, const kmes_event_view& view,
                         EventKey* key);
 
-// Timestamps that can be told from torn ones, too: the clock of a run, and its check.
+// Timestamps in which torn ones can be detected, too: the clock of a run, and its check.
 std::uint64_t timestamp_of(std::uint64_t tick);
 bool timestamp_is_whole(std::uint64_t timestamp);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// That the payload check can fail: whatever single byte of an event is another, whatever of two
-// events is put together, it says so.
+// Proves that the payload check can fail: it notices any changed byte, and any mixture of two
+// events.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -33,7 +33,7 @@ std::vector<std::uint8_t> event_bytes(EventKey key) {
     return bytes;
 }
 
-// As a reader does it: what cannot be an event is not looked at further.
+// Like a reader, stops at what cannot be an event.
 std::string check(const std::vector<std::uint8_t>& bytes) {
     kmes_event_header header;
     kmes_event_view view;
@@ -50,7 +50,7 @@ TEST(PayloadTest, AWholeEventIsOne) {
         EXPECT_EQ("", check(event_bytes({number % 4, number})));
 }
 
-// The sequence number and the CPU are the reader's to check.
+// The reader itself checks the sequence number and the CPU.
 bool is_checked_elsewhere(std::size_t at) {
     return (at >= offsetof(kmes_event_header, sequence) &&
             at < offsetof(kmes_event_header, origin_class));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Every fault that can be planted at a label of kmes/order.h in a ThreadSanitizer build, who must
-// find it, and where nobody can, why. Knows the labels and who runs a mix, no ring.
+// Every fault that can be planted at a label of kmes/order.h in a ThreadSanitizer build, and who
+// must find it; or why nobody can. Knows the labels and the runner of a mix, no ring.
 #ifndef KMES_PROPS_THREADS_PLANTED_H_
 #define KMES_PROPS_THREADS_PLANTED_H_
 
@@ -17,24 +17,24 @@ namespace kmes::props {
 enum class Fault {
     kPlain,      // the access is not atomic
     kRelaxed,    // the load or store has no order
-    kDropped,    // the fence is neither done nor told to TSan
-    kReordered,  // the accesses around the fence are done as a processor could without it
-    kSkipped,    // the load is not done
+    kDropped,    // the fence is neither executed nor reported to TSan
+    kReordered,  // the accesses around the fence are reordered as a processor could without it
+    kSkipped,    // the load is left out
 };
 
 struct Plant {
     enum kmes_order_label label;
     Fault fault;
-    Profile profile;  // the runs that meet it
+    Profile profile;  // the runs in which it occurs
     Finder finder;
     const char* in;   // a function of the core that TSan's report names; "" for other finders
-    const char* why;  // what the finder sees; or why there is nothing to see
+    const char* why;  // what the finder sees, or why there is nothing to see
 };
 
-// One for each fault that makes sense at each label, in the order of kmes/order.h.
+// One for each meaningful fault at each label, in the order of kmes/order.h.
 const std::vector<Plant>& all_plants();
 
-// What there should be in all_plants, by how kmes/order.h says that the label accesses.
+// The expected content of all_plants, derived from the kind of each label's access in kmes/order.h.
 struct PlantPlace {
     enum kmes_order_label label;
     Fault fault;
@@ -46,8 +46,8 @@ const char* name_of(enum kmes_order_label label);
 const char* name_of(Fault fault);
 const char* name_of(Finder finder);
 
-// In a process of its own: plants it, and runs mixes until it is found or the time is over. The
-// exit status says who found it; TSan ends the process with kTsanStatus by itself.
+// In a process of its own: plants the fault, and runs mixes until it is found or the time is over.
+// The exit status says who found it; TSan itself ends the process with kTsanStatus.
 inline constexpr int kTsanStatus = 66;
 inline constexpr int kPayloadStatus = 67;
 inline constexpr int kSleepStatus = 68;

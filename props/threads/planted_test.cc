@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// That the harness finds what is planted, and who does: ThreadSanitizer, the check of what is
-// delivered, or the check of who sleeps. Each fault is planted in a process of its own (this
-// program again), which runs until it is found; a table at the end says what was seen.
+// Proves that the harness finds planted faults, and by which means: ThreadSanitizer, the check of
+// deliveries, or the check of sleepers. Each fault is planted in a process of its own (this program
+// again), which runs until the fault is found. A table at the end shows the results.
 //
-//   planted_test                 a choice of them, in seconds
-//   planted_test --every-label   all of them, also those that nobody can find (labels_long_test)
+//   planted_test                 some of them, in seconds
+//   planted_test --every-label   all, also those that cannot be found (labels_long_test)
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -33,14 +33,14 @@
 namespace kmes::props {
 namespace {
 
-// How long nobody has to find nothing.
+// How long a fault that cannot be found must stay unfound.
 constexpr std::uint64_t kNobodySeconds = 4;
 
-// What the test of every commit plants: each of the four kinds that matter most, in each place
-// where another finder or another stand-in address is at work.
+// The test of every commit plants each of the four most important kinds, in each place with another
+// finder or another stand-in address.
 constexpr PlantPlace kChosen[] = {
     {KMES_ORDER_PUBLISH, Fault::kRelaxed},         // data without publication
-    {KMES_ORDER_LOOK_WRITE_POS, Fault::kRelaxed},  // and without looking for it
+    {KMES_ORDER_LOOK_WRITE_POS, Fault::kRelaxed},  // and without acquiring it
     {KMES_ORDER_TAIL_FENCE, Fault::kDropped},      // tail without fence
     {KMES_ORDER_TAIL_FENCE, Fault::kReordered},
     {KMES_ORDER_DATA_FENCE, Fault::kDropped},
@@ -76,7 +76,7 @@ struct Seen {
     double seconds = 0;
 };
 
-// The line of `output` that begins with `beginning`, without it; the last one.
+// The last line of `output` that begins with `beginning`, without the beginning.
 std::string last_line(const std::string& output, const std::string& beginning) {
     const std::size_t at = output.rfind("\n" + beginning);
 
@@ -86,7 +86,7 @@ std::string last_line(const std::string& output, const std::string& beginning) {
     return output.substr(begin, output.find('\n', begin) - begin);
 }
 
-// The innermost function of the core's own files in the stack that begins at `at`, and where.
+// The innermost function of the core's own files in the stack that begins at `at`, and its place.
 std::string core_frame(const std::string& output, std::size_t at) {
     const std::size_t end = output.find("\n\n", at);
 
@@ -116,8 +116,8 @@ std::string tsan_summary(const std::string& output) {
     return "race of " + core_frame(output, report) + " with " + core_frame(output, before + 2);
 }
 
-// Whether the report is about what was planted: it names the function. (TSan may have forgotten
-// one of the two stacks; it says so then.)
+// Whether the report is about the planted fault: it names the function. (TSan may have lost one of
+// the two stacks, and says so then.)
 bool is_about(const Plant& plant, const std::string& output) {
     return output.find(std::string(" ") + plant.in + " ") != std::string::npos ||
            output.find("failed to restore the stack") != std::string::npos;
@@ -182,7 +182,7 @@ TEST(PlantedTest, TheTableHasEveryFaultOfEveryLabel) {
     EXPECT_TRUE(places == all_plant_places());
 }
 
-// docs/threads.md, line by line.
+// Compares with docs/threads.md, line by line.
 TEST(PlantedTest, TheDocumentHasTheTable) {
     std::ifstream file("docs/threads.md");
     const std::string text((std::istreambuf_iterator<char>(file)), {});
@@ -197,7 +197,7 @@ TEST(PlantedTest, TheDocumentHasTheTable) {
     }
 }
 
-// Nothing is planted: what is found then is a mistake of the harness, or of the core.
+// Without a planted fault, a finding is a mistake of the harness or of the core.
 TEST(PlantedTest, NothingIsFoundWhereNothingIsPlanted) {
     for (const Profile profile : {Profile::kLaps, Profile::kSleeps, Profile::kResizes}) {
         for (std::uint64_t seed = 1; seed <= 3; seed++) {
@@ -223,7 +223,7 @@ int main(int argc, char** argv) {
     }
     kmes::props::every_label =
         std::find(arguments.begin(), arguments.end(), "--every-label") != arguments.end();
-    // The first report ends a child, with a status of its own, whatever this run was told.
+    // The first report ends a child with a status of its own, whatever options this run has.
     const char* options = getenv("TSAN_OPTIONS");
 
     setenv("TSAN_OPTIONS",

@@ -14,8 +14,8 @@
 namespace kmes::props {
 namespace {
 
-// As a kernel: the readers sleep without a limit, and a wake that is lost is seen. The reader of a
-// producer in a process would look again after a second (E25).
+// As with a kernel: the readers sleep without a timeout, so a lost wake is noticed. The reader of a
+// producer in a process would check again after a second (E25).
 constexpr __u64 kNoSession = 0;
 
 constexpr std::uint64_t kLimitBesideAHostileNs = 2000000;
@@ -53,9 +53,9 @@ std::string Reading::name() const {
            ", which " + kForms[static_cast<int>(plan_.form)];
 }
 
-// -- What kmes/reader.h wants ---------------------------------------------------------------------
+// -- The functions that kmes/reader.h needs -------------------------------------------------------
 
-// In the producer's own mapping: with ThreadSanitizer another one would be other memory.
+// Uses the producer's own mapping: for ThreadSanitizer another mapping would be other memory.
 int Reading::attach(void* context, __u16 cpu, kmes_mapping* mapping) {
     Attachment attachment;
     const int error = static_cast<Reading*>(context)->producer_.attach(cpu, &attachment);
@@ -184,7 +184,7 @@ int Reading::read() {
     return result;
 }
 
-// True: there was too little room, and now there is more.
+// Returns true if there was too little room, and there is more now.
 bool Reading::grow(int result, std::uint64_t needed_bytes) {
     if (result != -EMSGSIZE) return false;
     room_.resize(needed_bytes);
@@ -216,7 +216,7 @@ int Reading::read_copies() {
     }
 }
 
-// What lies in the ring is read as the core would read it, and believed after the release.
+// Bytes in the ring are read as the core would read them, and trusted after the release.
 int Reading::read_in_place() {
     for (;;) {
         kmes_event_view view, whole;
@@ -289,7 +289,7 @@ bool Reading::take(const kmes_event_view& view) {
     return !restarts_now_ && !is_finished();
 }
 
-// A reader that opens anew may meet rounds again that it has seen.
+// A reader that opens again may meet rounds that it has seen before.
 void Reading::take_marker(unsigned round) {
     if (!has_come_to(round)) round_.store(round, std::memory_order_relaxed);
     if (!plan_.restarts || round <= restarted_at_ || round == mix_.rounds || !draw_.one_in(2))

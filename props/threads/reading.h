@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// One reader in a thread of its own, in any of the forms that kmes/reader.h has, which believes
-// nothing: each event is checked by what it says of itself, and each lost one is counted. Knows the
-// producer only to attach to it.
+// One reader in a thread of its own, in any form of kmes/reader.h, that trusts nothing: it checks
+// each event by its own description, and counts each lost one. Knows the producer only for
+// attaching.
 #ifndef KMES_PROPS_THREADS_READING_H_
 #define KMES_PROPS_THREADS_READING_H_
 
@@ -19,12 +19,12 @@
 
 namespace kmes::props {
 
-// What one opening of a reader was given.
+// What a reader got between an open and the close.
 struct Account {
     std::uint64_t first = 0;  // sequence numbers; 0: nothing was delivered
     std::uint64_t last = 0;
     std::uint64_t delivered = 0;
-    std::uint64_t lost = 0;  // as lost_before told it, between first and last
+    std::uint64_t lost = 0;  // by lost_before, between first and last
 };
 
 class Reading {
@@ -34,15 +34,15 @@ class Reading {
     Reading(const Reading&) = delete;
     Reading& operator=(const Reading&) = delete;
 
-    // Until the event that ends the last round is delivered, or the producer has ended.
+    // Runs until the event that ends the last round is delivered, or the producer has ended.
     void start();
-    // Gets it out of any sleep and to its end; again and again until it is done.
+    // Ends any sleep, and the reader; call it again until it is done.
     void rescue();
     void join();
 
     // From any thread, at any time.
     bool is_done() const { return is_done_.load(std::memory_order_relaxed); }
-    // The event that ends this round was delivered.
+    // Whether the event that ends this round was delivered.
     bool has_come_to(unsigned round) const {
         return round_.load(std::memory_order_relaxed) >= round;
     }
@@ -66,12 +66,12 @@ class Reading {
     void live();
     bool open();
     void close();
-    int read();  // until it is empty, finished, or something else is wrong
+    int read();  // until the ring is empty or finished, or another error
     int read_copies();
     int read_in_place();
     int read_bulks();
     bool grow(int result, std::uint64_t needed_bytes);
-    bool take(const kmes_event_view& view);  // false: no more of it now
+    bool take(const kmes_event_view& view);  // false: no more now
     void take_marker(unsigned round);
     void fail(const std::string& text);
     void dawdle();

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Where a thread sleeps. See sleeping.h.
+// The place where a thread sleeps. See sleeping.h.
 #include "props/threads/sleeping.h"
 
 #include <sched.h>
 
 #include "kmes/user/futex.h"
 
-// Told only not to sanitize a function, TSan still takes its atomic accesses for synchronisation.
+// Without this attribute TSan still uses atomic accesses of the function for synchronisation.
 #if defined(__clang__)
 #define UNSEEN __attribute__((disable_sanitizer_instrumentation, noinline))
 #else
@@ -38,7 +38,7 @@ UNSEEN void SleepingPlace::leave() {
     unlock();
 }
 
-// Under the lock the sleeper does not leave, so its buffer is still mapped.
+// The sleeper needs the lock to leave, so its buffer is still mapped.
 UNSEEN SleepingPlace::Look SleepingPlace::look() const {
     Look look;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Where a thread sleeps, for another one that watches over it. What the watcher does is invisible
-// to ThreadSanitizer, so that it orders nothing between a reader and the producer: what only it
-// would order has to stay a race. Knows words and values, no ring.
+// The place where a thread sleeps, for a watcher thread. The watcher is invisible to
+// ThreadSanitizer, so it orders nothing between a reader and the producer: a race between them
+// stays a race. Knows words and values, no ring.
 #ifndef KMES_PROPS_THREADS_SLEEPING_H_
 #define KMES_PROPS_THREADS_SLEEPING_H_
 
@@ -15,15 +15,15 @@ class SleepingPlace {
     struct Look {
         bool is_asleep = false;
         bool has_limit = false;
-        __u32 expected = 0;  // what the sleeper saw in the word, and will sleep on
-        __u32 value = 0;     // what is there now
+        __u32 expected = 0;  // the value that the sleeper read in the word
+        __u32 value = 0;     // the current value
     };
 
     void enter(__u32* word, __u32 expected, bool has_limit);
     void leave();
 
     Look look() const;
-    // Wakes it as the producer should have done.
+    // Wakes the thread as the producer should have done.
     void wake() const;
 
   private:

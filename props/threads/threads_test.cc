@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The core, the producer and readers in every form with real threads, as they ship: mixes drawn
-// from seeds. In every configuration; under ThreadSanitizer a race ends it, too.
+// The core, the producer and readers in every form as shipped, with real threads: mixes drawn from
+// seeds. Runs in every configuration; under ThreadSanitizer a race ends it, too.
 //
-//   KMES_THREADS_SEED=N    the first seed; one run of it where KMES_THREADS_SECONDS is not set
+//   KMES_THREADS_SEED=N    the first seed; one run of it without KMES_THREADS_SECONDS
 //   KMES_THREADS_SECONDS=N how long
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kSeed = 20001;
 constexpr std::uint64_t kRuns = 120;
-constexpr std::uint64_t kEnough = 100000;  // mixes that no run ever comes to the end of
+constexpr std::uint64_t kEnough = 100000;  // more mixes than any run can play
 
 std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
     const char* text = getenv(variable);
@@ -36,7 +36,7 @@ void run_one(const Mix& mix, RunResult* sum) {
     sum->add(result);
 }
 
-// Three quarters everything, one quarter each of the narrow ones in turn.
+// Three quarters are of any kind, one quarter of the narrow kinds in turn.
 Mix mix_number(std::uint64_t seed) {
     constexpr Profile kProfiles[] = {Profile::kLaps, Profile::kSleeps, Profile::kResizes};
 
@@ -59,7 +59,7 @@ TEST(ThreadsTest, WhatIsDeliveredIsWholeInOrderAndCountedAndNobodySleepsOnAnEven
     }
     puts(print_counts(done, sum).c_str());
     // A test that never met what it is about would prove nothing. (The seeds are fixed, and each of
-    // these happens in them by construction, however the machine schedules.)
+    // these occurs in them by construction, whatever the schedule.)
     if (done == kRuns) {
         EXPECT_GT(sum.events, 0u);
         EXPECT_GT(sum.switches, 0u);

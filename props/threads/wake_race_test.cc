@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 //
-// E1 on this machine: without a full fence on both sides a store waits in the processor's store
-// buffer while the next load is done, and a consumer sleeps on an event that is published. One
-// emission and one kmes_reader_wait meet again and again, on the core's own code, whose fences can
-// be left out one by one (droppable_fence.h).
+// E1 on this machine. Without a full fence on both sides, a store waits in the processor's store
+// buffer while the next load executes, and a consumer sleeps on a published event. One emission and
+// one kmes_reader_wait meet again and again, in the core's own code, whose fences can be left out
+// one by one (droppable_fence.h).
 //
-// The same with the asymmetric barrier: no fence in the emission, membarrier in the wait, which can
-// be left out.
+// The same with the asymmetric barrier: no fence in the emission, and membarrier in the wait, which
+// can be left out.
 //
 //   wake_race_test              with all fences; and without each, until one wake-up is lost
 //   wake_race_test --races=N    N races of each, for the rates (wake_race_long_test)
 //
-// A race is lost if the consumer went to sleep, and the counter has still the value that it sleeps
-// on when the emission is over: nobody will wake it. No time is measured.
+// A race is lost if the consumer sleeps, and the counter still has the expected value after the
+// emission: nobody will wake it. No time is measured.
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ constexpr std::uint64_t kCapacityBytes = 4096;
 constexpr std::uint64_t kWakeFence = 1ull << KMES_ORDER_WAKE_FENCE;
 constexpr std::uint64_t kSleepFence = 1ull << KMES_ORDER_SLEEP_FENCE;
 
-// What stands in the place of the two full fences.
+// What replaces the two full fences.
 enum class Fences {
     kBoth,
     kMembarrier,         // nothing in the emission, membarrier in the wait
@@ -51,8 +51,8 @@ enum class Fences {
 
 std::uint64_t long_races;  // 0: the short test
 
-// Two threads that go on together. The one that waits long sleeps, so that on a busy machine it is
-// the first to run when the other comes: only then do the two really run at the same time.
+// Two threads that continue together. A thread that waits long sleeps, so that on a busy machine it
+// runs first when the other arrives: only then do both really run at the same time.
 class Meeting {
   public:
     void meet() {
@@ -72,7 +72,7 @@ class Meeting {
     std::atomic<std::uint64_t> arrived_{0};
 };
 
-// The calling thread runs on one processor of those that it may use: the first or the second.
+// Binds the calling thread to the first or the second of the processors that it may use.
 void run_on(int which) {
     cpu_set_t allowed, one;
 
@@ -104,7 +104,8 @@ class WakeRace {
     explicit WakeRace(Fences fences);
     ~WakeRace() { kmes_reader_close(&reader_); }
 
-    // Until `races` are over, `enough` are lost, or the patience is at its end. How many were lost.
+    // Runs until `races` are over, `enough` are lost, or the time limit is reached. Returns how
+    // many were lost.
     std::uint64_t run(std::uint64_t races, std::uint64_t enough);
     std::uint64_t races() const { return races_; }
 
@@ -138,7 +139,7 @@ WakeRace::WakeRace(Fences fences) {
     setup.version = KMES_VERSION_1;
     EXPECT_EQ(0, kmes_buffer_init(&buffer_, &setup));
     producer_platform_.clock_ns = [](void*) -> __u64 { return 1; };
-    producer_platform_.queue_wake = [](void*, kmes_buffer*) {};  // nobody sleeps in earnest
+    producer_platform_.queue_wake = [](void*, kmes_buffer*) {};  // no thread really sleeps
     kmes_cpu_init(&cpu_, 0, &buffer_, &producer_platform_, 0);
     reader_platform_.context = this;
     reader_platform_.sleep = sleep;
@@ -162,7 +163,7 @@ int WakeRace::attach(void* context, __u16, kmes_mapping* mapping) {
     return 0;
 }
 
-// Asleep until the emission is over; its last store is visible then.
+// Sleeps until the emission is over, when its last store is visible.
 int WakeRace::sleep(void* context, __u32* word, __u32 expected, __u64) {
     auto* self = static_cast<WakeRace*>(context);
 
@@ -187,7 +188,7 @@ void WakeRace::drain() {
     while (kmes_reader_next(&reader_, room, sizeof(room), &view) == KMES_READ_EVENT) continue;
 }
 
-// Who begins first, and by how much, changes from race to race.
+// Which thread begins first, and by how much, changes from race to race.
 std::uint64_t WakeRace::run(std::uint64_t races, std::uint64_t enough) {
     const auto begin = std::chrono::steady_clock::now();
     std::atomic<bool> ends{false};
@@ -254,7 +255,7 @@ Lost race_with(Fences fences, std::uint64_t races, std::uint64_t enough) {
     return {race.races(), lost};
 }
 
-// A store buffer can only be seen from another processor.
+// A store buffer is visible only from another processor.
 bool has_one_processor() {
     return std::thread::hardware_concurrency() < 2;
 }
@@ -263,8 +264,8 @@ TEST(WakeRaceTest, WithBothFencesNoWakeUpIsLost) {
     EXPECT_EQ(0u, race_without(0, long_races ? long_races : 50000, UINT64_MAX).lost);
 }
 
-// The rates change from run to run, with how the two meet: from one race in 4 to one in 400 was
-// seen of each, on a busy machine. The short test goes on until one is lost.
+// The rates change from run to run with the timing: on a busy machine, between one race in 4 and
+// one in 400 of each kind. The short test continues until one is lost.
 void expect_lost_without(std::uint64_t fences) {
     if (has_one_processor()) GTEST_SKIP() << "one processor";
     const Lost result = long_races ? race_without(fences, long_races, UINT64_MAX)

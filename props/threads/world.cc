@@ -59,7 +59,8 @@ class World {
     std::atomic<std::uint64_t> ticks_{1};
     Draw draw_;
     Producer producer_;
-    std::vector<std::unique_ptr<Emitting>> emitters_;  // of each CPU: 0, which ends rounds, 1, ...
+    // For each CPU: emitter 0, which ends rounds, 1, ...
+    std::vector<std::unique_ptr<Emitting>> emitters_;
     std::vector<std::unique_ptr<Reading>> readings_;
     std::thread hostile_;
     std::atomic<bool> hostile_ends_{false};
@@ -107,7 +108,7 @@ void World::hand_over(int expected) {
     if (result != expected) control_error_.store(result, std::memory_order_relaxed);
 }
 
-// Resizes and nudges, beside the emitters or in their thread.
+// Resizes and nudges, in parallel to the emitters or in their thread.
 void World::control(Draw* draw, bool is_first_round) {
     int error = 0;
 
@@ -143,7 +144,7 @@ void World::run_round(unsigned round) {
     for (std::thread& thread : threads) thread.join();
 }
 
-// E12, E13: writes what a consumer may write, in every buffer that it can get at.
+// E12, E13: writes what a consumer may write, in every buffer that it can map.
 void World::be_hostile(std::uint64_t seed) {
     Draw draw(seed);
     Attachment attachment;
@@ -186,7 +187,7 @@ void World::wait_for(const Reading& reading, unsigned round) {
     }
 }
 
-// Nothing is left that it could sleep on.
+// No event is left to sleep on.
 void World::wait_until_done(const Reading& reading) {
     const std::uint64_t begin = kmes_clock_monotonic_ns();
 
@@ -245,7 +246,7 @@ void World::end() {
         }
         reading->join();
     }
-    // What a reader says comes first: that it ended early follows from it.
+    // Errors of readers come first: other errors follow from an early end.
     for (const auto& reading : readings_) {
         if (reading->error().empty() || result_.finder == Finder::kSleepCheck) continue;
         result_.finder = Finder::kPayloadCheck;
@@ -257,8 +258,8 @@ void World::end() {
     for (unsigned cpu = 0; cpu < mix_.cpus; cpu++) count_cpu(cpu);
 }
 
-// Between what a reader was given first and last, every event was delivered or is counted as lost;
-// none was made up.
+// Between the first and the last event of a reader, every event was delivered or is counted as
+// lost, and none was invented.
 void World::count(const Reading& reading) {
     const kmes_reader_statistics& statistics = reading.statistics();
 
@@ -282,7 +283,7 @@ void World::count(const Reading& reading) {
     result_.sleeps += statistics.sleeps;
 }
 
-// The event that ends the last round is the last one of its CPU: its number counts all the others.
+// The event that ends the last round is the last of its CPU: its number counts all others.
 void World::count_cpu(unsigned cpu) {
     const Statistics statistics = producer_.statistics(cpu);
     std::uint64_t accepted = 0, dropped = 0;
@@ -306,8 +307,7 @@ void World::count_cpu(unsigned cpu) {
             fail(Finder::kPayloadCheck, reading->name() + ": its last event is " +
                                             std::to_string(last.last) + " of " +
                                             std::to_string(accepted + dropped));
-        // Nothing is ever overwritten: what is missing was dropped, before the first event or
-        // behind it.
+        // Nothing is ever overwritten: a missing event was dropped, before the first or after it.
         if (mix_.is_lossless && last.first - 1 + last.lost != dropped)
             fail(Finder::kPayloadCheck,
                  reading->name() + ": misses " + std::to_string(last.first - 1 + last.lost) +

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// Runs a mix: a producer (kmes/user) with its emitters, resizes and nudges, and readers, all with
-// threads of their own, as they ship. What was delivered is checked event by event and counted to
-// the last one at the end, and nobody may sleep on an event.
+// Runs a mix: a producer (kmes/user) with its emitters, resizes and nudges, and readers, each with
+// a thread of its own, as shipped. Every delivered event is checked, at the end all are counted,
+// and no reader may sleep on an event.
 //
-// A run has rounds. When the producer is at rest after one, every reader must come to the event
-// that ends it. One that is asleep instead, on a word that has still the value which it sleeps on,
-// is told at once: nobody is left who would wake it. Whoever does not come for another reason is
-// told after a limit that no machine should need.
+// A run has rounds. When the producer is idle after one, every reader must reach the event that
+// ends it. A reader that sleeps instead, on a word that still has the expected value, is reported
+// at once: nobody is left to wake it. If a reader does not arrive for another reason, it is
+// reported after a limit that no machine should need.
 #ifndef KMES_PROPS_THREADS_WORLD_H_
 #define KMES_PROPS_THREADS_WORLD_H_
 
@@ -18,10 +18,10 @@
 
 namespace kmes::props {
 
-// Who found it.
+// What found the failure.
 enum class Finder {
     kNobody,
-    kPayloadCheck,  // an event that is not what it says, or a count that is not exact
+    kPayloadCheck,  // an event differs from its description, or a count is wrong
     kSleepCheck,    // a reader that sleeps on an event
     kTsan,          // a report, which ends the process
 };
