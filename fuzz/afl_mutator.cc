@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The mutator of scripts as AFL++ loads it (AFL_CUSTOM_MUTATOR_LIBRARY, its custom mutator
-// interface). Built without instrumentation: it runs inside of afl-fuzz.
+// The mutator of scripts for AFL++ (AFL_CUSTOM_MUTATOR_LIBRARY, its custom mutator interface).
+// Built without instrumentation, because it runs inside of afl-fuzz.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

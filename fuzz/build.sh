@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: MIT
 #
 # Builds every fuzz target by the conventions of OSS-Fuzz and ClusterFuzzLite, without Bazel, which
-# their containers have not. The environment says with what and to where:
+# their containers lack. The environment gives the compilers and the folders:
 #
 #   CC CXX CFLAGS CXXFLAGS   the compilers, with the sanitizer's flags (and coverage's)
-#   LIB_FUZZING_ENGINE       what drives a target: -fsanitize=fuzzer, or a library
+#   LIB_FUZZING_ENGINE       the engine: -fsanitize=fuzzer, or a library
 #   OUT                      gets TARGET, TARGET_seed_corpus.zip, TARGET.dict, TARGET.options
-#   WORK                     for objects; without it, a folder that goes at the end
+#   WORK                     for objects; default: a temporary folder
 #
-# Sources are found by folder, so that there is no list of them but Bazel's; objects that a target
-# does not need are in an archive, which the linker takes only what it needs of.
+# Sources are found by folder, so Bazel has the only list of them. All objects are in an archive,
+# from which the linker takes what a target needs.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
 for name in CC CXX OUT LIB_FUZZING_ENGINE; do
@@ -25,8 +25,8 @@ scratch=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/kmes-fuzz.XXXXXXXX")
 trap 'rm -rf -- "$scratch"' EXIT
 mkdir -p "$OUT"
 
-# The hooked core may be left by an exception of the test that drives it (kmes/BUILD.bazel). What is
-# in OUT runs without the libraries of this machine, so fmt is one of the sources.
+# An exception of the test may leave the hooked core (kmes/BUILD.bazel). The programs in OUT run
+# without this machine's libraries, so fmt is compiled as a source.
 readonly common=(-I. -Ikmod/uapi -DKMES_ORDER_HOOKED -g1 -pthread)
 readonly c_options=(-std=c11 -ffreestanding -fexceptions)
 readonly cxx_options=(-std=c++20)
@@ -56,7 +56,7 @@ compile() {
 
 targets=$(sed -n '/^kmes_fuzz_target(/,/^)/s/^ *name = "\(.*\)",$/\1/p' fuzz/BUILD.bazel |
     grep -vx empty)
-# Those whose input is a script.
+# The targets whose input is a script.
 scripts=$(awk '/^kmes_fuzz_target\(/ { name = "" }
     /^    name = / { split($0, part, "\""); name = part[2] }
     /^    scripts = True/ { print name }' fuzz/BUILD.bazel)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# build_test.sh TARGET...: the script that OSS-Fuzz and ClusterFuzzLite call in their containers,
-# called here with clang-19 and their environment: every target is there with what belongs to it,
-# and runs from its seed corpus.
+# build_test.sh TARGET...: runs the script for OSS-Fuzz and ClusterFuzzLite with clang-19 and the
+# environment of their containers. Every target must be there with its files, and run from its seed
+# corpus.
 set -uo pipefail
 readonly RUNS=300
 export SRC=$TEST_TMPDIR/src OUT=$TEST_TMPDIR/out WORK=$TEST_TMPDIR/work
@@ -34,7 +34,7 @@ for target in "$@"; do
         grep -qx "dict = $target.dict" "$OUT/$target.options" || fail "$target: no dict option"
         dictionary=("-dict=$OUT/$target.dict")
     fi
-    # As their runner does it: from the folder of what was built.
+    # As their runner does: from the output folder.
     (cd "$OUT" && "./$target" "-runs=$((count + RUNS))" -seed=1 -max_len=2048 \
         ${dictionary[@]+"${dictionary[@]}"} "-artifact_prefix=$TEST_TMPDIR/" \
         "$TEST_TMPDIR/$target") >"$TEST_TMPDIR/log" 2>&1 || {

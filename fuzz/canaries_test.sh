@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: MIT
 #
 # canaries_test.sh FUZZER CANARY CORPUS [DICTIONARY]: the fuzzer with the planted bug passes every
-# file of the seed corpus, and finds the bug within the executions that the canary states, from its
-# seed or one of those that follow: libFuzzer compares pointers too, so what a seed leads to depends
-# on what lies on the stack (arguments and environment). Several short runs find it earlier than a
-# long one: a growing corpus makes each execution slower. Needs --config=fuzz.
+# file of the seed corpus. It finds the bug within the number of executions that the canary states,
+# with its seed or one of the next. (libFuzzer also compares pointers, so the effect of a seed
+# depends on the stack: arguments and environment.) Several short runs find it earlier than a long
+# one, because a growing corpus slows each execution. Needs --config=fuzz.
 set -uo pipefail
 readonly TRIES=20
 [ $# -ge 3 ] || { echo "usage: canaries_test.sh FUZZER CANARY CORPUS [DICTIONARY]" >&2; exit 2; }
@@ -22,7 +22,7 @@ refuse() {
 }
 
 seed=$(value seed) runs=$(value runs)
-# One address space for every run, as far as that goes.
+# The same address space for every run, as far as possible.
 run=(setarch "$(uname -m)" -R "$fuzzer" -print_funcs=0 -artifact_prefix="$scratch/")
 "${run[@]}" "-seed=$seed" -runs=0 "$corpus" >"$log" 2>&1 ||
     refuse "a file of the seed corpus triggers it"
@@ -30,7 +30,7 @@ most=$(value max_len)
 [ -z "$most" ] || run+=("-max_len=$most")
 [ -z "$dictionary" ] || run+=("-dict=$dictionary")
 
-# find_it SEED: status 0 where the fuzzer has stopped at something.
+# find_it SEED: status 0 if the fuzzer has stopped at a finding.
 find_it() {
     rm -rf "$scratch/new" && mkdir -p "$scratch/new" || exit 3
     ! "${run[@]}" "-seed=$1" "-runs=$runs" "$scratch/new" "$corpus" >"$log" 2>&1
@@ -41,7 +41,7 @@ until find_it "$seed"; do
     seed=$((seed + 1))
     [ "$seed" -lt $((first + TRIES)) ] || refuse "not found in $TRIES times $runs executions"
 done
-# It is the plant that was found: a crash of the engine, or no memory, is none.
+# The finding must be the planted bug: a crash of the engine, or a lack of memory, does not count.
 grep -qE '^kmes fuzz: |ERROR: (Address|UndefinedBehavior)Sanitizer|runtime error:' "$log" ||
     refuse "the fuzzer ended for another reason"
 ls "$scratch"/crash-* >/dev/null 2>&1 || refuse "no input was kept"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Which lines and branches of the core (kmes/*.c) inputs reach, from replays that were built with
---config=profile. `tools/kmes fuzz` asks for a run's inputs; //fuzz:coverage_test for the corpora
-alone, which have to reach every line, and every branch but those that uncovered.txt justifies. For
-the targets of the socket it is the files of the socket, and a least share of their lines."""
+--config=profile. `tools/kmes fuzz` uses it for the inputs of a run. //fuzz:coverage_test uses it
+for the corpora, which must reach every line, and every branch except those that uncovered.txt
+justifies. For the targets of the socket, the corpora must reach a minimum share of the lines of
+its files."""
 
 import argparse
 import os
@@ -14,8 +15,8 @@ from pathlib import Path
 
 LLVM = "/usr/lib/llvm-19/bin/llvm-"
 LEAST_BRANCHES = 97.0
-# The files of the socket, and the least share of the lines of each that the corpora reach. What is
-# left are system calls that fail, lack of memory, and threads.
+# The files of the socket, and the minimum share of their lines that the corpora reach. The other
+# lines handle failing system calls, lack of memory, and threads.
 SOCKET_LINES = {
     "kmes/user/file_check.c": 75.0,
     "kmes/user/socket_client.c": 93.0,
@@ -51,7 +52,7 @@ def is_of_socket(target):
 
 
 def replay(binary, folders, scratch):
-    """Runs the inputs; what each process reached lies in the scratch folder then."""
+    """Runs the inputs. The scratch folder then has what each process reached."""
     present = [str(folder) for folder in folders if any(Path(folder).iterdir())]
     if not present:
         return ""
@@ -72,7 +73,7 @@ def measure(root, binaries, scratch):
 
 
 def read(root, arguments, wanted=IS_CORE):
-    """The figures of the files that are wanted, from llvm-cov's lcov export."""
+    """The figures of these files, from llvm-cov's lcov export."""
     text = subprocess.run(
         [LLVM + "cov", "export", "-format=lcov"] + arguments, check=True, capture_output=True,
         text=True, cwd=root).stdout
@@ -122,7 +123,7 @@ def read_excuses(file):
 
 
 def judge(root, coverage, excuses_file):
-    """What is wrong, a line each."""
+    """Lines that say what is wrong."""
     excuses = read_excuses(excuses_file)
     used = set()
     texts = {}
@@ -162,7 +163,7 @@ def measure_corpora(root, binaries, scratch):
 
 
 def judge_socket(root, binaries, scratch):
-    """What is wrong with the files of the socket, a line each."""
+    """Lines that say what is wrong with the files of the socket."""
     found = measure_corpora(root, binaries, scratch)
     wrong = []
     for file, least in SOCKET_LINES.items():

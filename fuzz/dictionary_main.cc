@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Prints the dictionary of the script targets from the grammar's table (props/script/script.h).
-// With a file: compares, and says what to do where it differs; then the exit status is 1.
+// With a file: compares, and says what to do if they differ; the exit status is then 1.
 //
 //   make_dictionary [FILE]
 #include <cstdio>

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# dictionary_test.sh MAKE_DICTIONARY FILE: the dictionary has every word of the grammar, and no
-# other.
+# dictionary_test.sh MAKE_DICTIONARY FILE: the dictionary has exactly the words of the grammar.
 exec "$1" "$2"

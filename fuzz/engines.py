@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""The engines of `tools/kmes fuzz`: how each is started, what its status is, and where it leaves
-what it found. Knows no target and prints nothing."""
+"""The engines of `tools/kmes fuzz`: how each is started, its status, and where it stores its finds.
+Knows no target and prints nothing."""
 
 import os
 import re
 import subprocess
 from pathlib import Path
 
-# An input that takes longer than this is taken for a loop that does not end.
+# An input that takes longer than this counts as an endless loop.
 INPUT_SECONDS = 60
 MEMORY_MB = 4096
 PROBE_SECONDS = 3
@@ -31,7 +31,7 @@ def environment(**more):
 
 
 class Status:
-    """What is known of a run that is under way."""
+    """The known facts about a running engine."""
 
     def __init__(self):
         self.executions = 0
@@ -83,18 +83,18 @@ class LibFuzzer:
         return self.status
 
     def collect(self):
-        """The crashes; what is new in the corpus lies where it should already."""
+        """Returns the crashes. New files of the corpus are in their place already."""
         self.status.mode = f"{self.job.jobs} in fork mode"
         return sorted(file for file in self.job.crashes.iterdir()
                       if file.name.startswith(("crash-", "timeout-", "oom-", "leak-")))
 
     def problem(self):
-        """Why nothing was executed, or nothing."""
+        """Returns why nothing was executed; None if something was."""
         return "" if self.status.executions else tail(self.log)
 
     @staticmethod
     def rate(binary, corpus, folder):
-        """Executions a second of one process."""
+        """Returns the executions per second of one process."""
         run = subprocess.run(
             [str(binary), f"-max_total_time={PROBE_SECONDS}", "-print_final_stats=1",
              f"-artifact_prefix={folder}/", str(corpus)],
@@ -156,7 +156,7 @@ class Afl:
         return status
 
     def collect(self):
-        """Copies what is new in the queues to the folder of new files; the crashes."""
+        """Copies the new files of the queues to the folder of new files. Returns the crashes."""
         self.update()
         for file in sorted(self.out.glob("*/queue/id:*")):
             if ",orig:" not in file.name and ",sync:" not in file.name:

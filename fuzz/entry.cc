@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What every engine calls (libFuzzer, AFL++ by its driver, OSS-Fuzz), for the one target that
-// KMES_FUZZ_TARGET names, with the mutator of scripts where KMES_FUZZ_SCRIPTS says that the input
-// is one. Knows no engine.
+// The functions that every engine calls (libFuzzer, AFL++ by its driver, OSS-Fuzz), for the target
+// that KMES_FUZZ_TARGET names. If KMES_FUZZ_SCRIPTS says that the input is a script, the mutator of
+// scripts is included. Knows no engine.
 #include <cstddef>
 #include <cstdint>
 
@@ -28,7 +28,7 @@ std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t m
 
 std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size, std::size_t max_size,
                                     unsigned seed) {
-    // The parser gets bytes that are no script, too.
+    // The parser also gets bytes that are no script.
     if (seed % 8 == 0) return LLVMFuzzerMutate(data, size, max_size);
     return kmes::fuzz::mutate_script(data, size, max_size, seed);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How a fuzz target says that something is wrong: one line, then abort(), which every engine and
-// the replay take for a crash. Knows no target.
+// Reports a failure of a fuzz target: one line, then abort(), which every engine and the replay
+// take for a crash. Knows no target.
 #ifndef KMES_FUZZ_FAIL_H_
 #define KMES_FUZZ_FAIL_H_
 
@@ -22,7 +22,7 @@ inline void expect(bool holds, std::string_view what_should_be) {
     if (!holds) fail(what_should_be);
 }
 
-// The same for two numbers, which are shown.
+// As expect, for two numbers, which are printed.
 template <typename A, typename B>
 void expect_equal(const A& found, const B& right, std::string_view what) {
     if (found == right) return;

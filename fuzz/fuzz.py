@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`tools/kmes fuzz`, once everything is built (tools/lib/fuzz.sh): runs an engine on a target with
-a status line, then says what came of it: the pace beside an empty target, the coverage of the core,
-the new files of the corpus, and each crash with the command that shows it again.
+"""`tools/kmes fuzz`, after the build (tools/lib/fuzz.sh). Runs an engine on a target with a status
+line, and then prints the results: the speed compared with an empty target, the coverage of the
+core, the new files of the corpus, and each crash with the command that repeats it.
 
 Exit status: 0 nothing found; 1 a crash was found; 3 the engine does not run."""
 
@@ -22,7 +22,7 @@ SCRIPT_MARK = "the script, for tools/kmes replay:\n"
 
 
 class Job:
-    """One run: what it is made of, and its folder."""
+    """One run: its arguments, and its folder."""
 
     def __init__(self, options):
         self.target = options.target
@@ -53,7 +53,7 @@ class Job:
 
 
 def watch(engine, processes, job):
-    """Until the engine ends, or somebody presses Ctrl-C."""
+    """Runs until the engine ends, or somebody presses Ctrl-C."""
     start = time.monotonic()
     is_screen = sys.stdout.isatty()
     last = 0.0
@@ -82,7 +82,7 @@ def watch(engine, processes, job):
 
 
 def run_once(job, file):
-    """The words of a run of one input; nothing where it passes."""
+    """Returns the error text of a run of one input; an empty one if it passes."""
     command = [str(job.triage), f"-timeout={engines.INPUT_SECONDS}",
                f"-rss_limit_mb={engines.MEMORY_MB}", f"-artifact_prefix={job.folder}/again-",
                str(file)]
@@ -92,7 +92,8 @@ def run_once(job, file):
 
 
 def signature(words):
-    """What is the same for inputs that find the same bug: the first words of it, without numbers.
+    """Returns what is equal for inputs that find the same bug: the first words of the error,
+    without numbers.
     """
     for pattern in (r"^kmes fuzz: (.*)$", r"^.*runtime error: (.*)$",
                     r"^.*ERROR: AddressSanitizer: (\S+)", r"^.*ERROR: libFuzzer: (.*)$"):
@@ -101,7 +102,7 @@ def signature(words):
             text = re.sub(r"0x[0-9a-f]+|\d+", "N", found.group(1))
             place = re.search(r"^\s+#\d+ .* in (\S+) .*/(?:kmes|props|conformance)/", words,
                               re.MULTILINE)
-            # A broken property names itself; where it was found differs from run to run.
+            # A broken property names itself; the place where it was found differs from run to run.
             return re.split(r"[:;]", text)[0] + ("" if "kmes fuzz" in pattern or not place else
                                                  " in " + place.group(1))
     return "it ends otherwise"

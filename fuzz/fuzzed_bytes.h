@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The bytes of a fuzzer's input as choices, taken from the front. At their end every choice is 0,
-// so that a shorter input means less, never something else. Knows no target.
+// The bytes of a fuzzer's input as choices, taken from the front. After their end every choice is
+// 0, so a shorter input means less, and never something else. Knows no target.
 #ifndef KMES_FUZZ_FUZZED_BYTES_H_
 #define KMES_FUZZ_FUZZED_BYTES_H_
 
@@ -20,7 +20,7 @@ class FuzzedBytes {
     bool empty() const { return left_ == 0; }
     std::size_t left_bytes() const { return left_; }
 
-    // Little-endian, as this machine; zeros for what is missing.
+    // In this machine's order (little-endian); missing bytes are zero.
     template <typename Integer>
     Integer take() {
         Integer value{};
@@ -31,7 +31,7 @@ class FuzzedBytes {
         return value;
     }
 
-    // 0 .. count - 1, from as few bytes as that takes.
+    // Returns 0 to count - 1, from as few bytes as that needs.
     std::uint64_t below(std::uint64_t count) {
         if (count <= 1) return 0;
         if (count <= 0x100) return take<std::uint8_t>() % count;
@@ -40,7 +40,7 @@ class FuzzedBytes {
         return take<std::uint64_t>() % count;
     }
 
-    // Up to `bytes` of what is left.
+    // Returns up to `bytes` of the remaining bytes.
     std::string_view piece(std::size_t bytes) {
         const std::size_t size = std::min(bytes, left_);
         const std::string_view taken(reinterpret_cast<const char*>(at_), size);

@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# make_corpora.sh TARGET [FOLDER...]: makes fuzz/corpora/TARGET anew, as small as it gets, of what
-# is in it, what is in the folders (of a fuzzer's finds, say), and, where inputs are scripts, the
-# scripts that the properties draw and those of props/corpus. Files whose name begins with `found-`
-# are the inputs of bugs that were fixed, and `kept-`, written by hand: they stay, whatever they
-# add.
+# make_corpora.sh TARGET [FOLDER...]: makes fuzz/corpora/TARGET again, as small as possible. Its
+# sources are the current files, and those of the folders (finds of a fuzzer, say). For targets with
+# scripts, also the scripts that the properties draw, and those of props/corpus. Files named
+# `found-*` (inputs of fixed bugs) and `kept-*` (written by hand) always stay.
 #
-# That is how the corpora of this repository came to be. Small is: a set of files that reaches each
-# edge of the control flow, without a count how often (libFuzzer's -set_cover_merge).
+# The corpora of this repository were made in this way. Small means: a set of files that reaches
+# each edge of the control flow, without counting how often (libFuzzer's -set_cover_merge).
 set -euo pipefail
 cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/.."
 readonly SEEDS=600 SEED_OPERATIONS=24

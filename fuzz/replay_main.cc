@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// The main of a fuzz target without an engine: runs every file that is named, and every file of
-// the folders that are named, once each, and names those that fail. What the corpus tests run, in
-// every configuration. Knows no target.
+// The main of a fuzz target without an engine: runs every named file, and every file of the named
+// folders, once each, and names those that fail. The corpus tests run it in every configuration.
+// Knows no target.
 //
-//   TARGET FILE_OR_FOLDER...      exit status: 0 all well, 1 a file failed, 2 bad usage
+//   TARGET FILE_OR_FOLDER...      exit status: 0 all passed, 1 a file failed, 2 bad usage
 //
-// The files run in a child, which says by a page of shared memory where it stands: so the file that
-// ends it is known, however it ends, and the files behind it still run.
+// A child runs the files, and says in a page of shared memory which one it runs. So a file that
+// ends the child is known, however it ends, and the later files still run.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,7 +60,7 @@ unsigned hang_seconds() {
     return static_cast<unsigned>(kHangSeconds * factor);
 }
 
-// In memory of exactly its size, so that a sanitizer sees a read behind it.
+// The memory has exactly the file's size, so a sanitizer notices a read beyond it.
 bool run_file(const std::string& file) {
     std::ifstream stream(file, std::ios::binary);
     if (!stream) return false;
@@ -73,7 +73,7 @@ bool run_file(const std::string& file) {
     return true;
 }
 
-// In the child.
+// Runs in the child.
 int run_files(const std::vector<std::string>& files, Place* place) {
     for (; place->index < files.size(); ++place->index) {
         alarm(hang_seconds());
@@ -121,7 +121,7 @@ int main(int argc, char** argv) {
         if (child == 0) std::exit(run_files(files, place));
         int status = 0;
         while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-        // Behind the last file: what ended then is the exit of the child (a leak, say).
+        // After the last file: the failure is in the exit of the child (a leak, say).
         if (place->index >= files.size() && status == 0) break;
         const bool after_all = place->index >= files.size();
         std::fprintf(stderr, "FAILED %s: %s\n",

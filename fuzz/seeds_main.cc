@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// Seeds for the targets whose input is the text of a script: scripts as the properties draw them.
+// Makes seeds for the targets whose input is the text of a script: scripts as the properties draw
+// them.
 //
 //   make_seeds FOLDER COUNT FIRST_SEED OPERATIONS PROFILE
 //
-// PROFILE is a number of kmes::props::Profile; one that does not exist means all of them in turn.
+// PROFILE is a number of kmes::props::Profile; any other number means all of them in turn.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -7,7 +7,7 @@ load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS", "KMES_C_COPTS")
 # What drives a target outside of --config=fuzz and --config=afl.
 _ENGINE = ["//tools/libs:fuzz_engine"]
 
-# What a source of the core includes and no library shows.
+# Headers that sources of the core include, and no library exports.
 _PRIVATE_HEADERS = [
     "//kmes:guard.h",
     "//kmes:index.h",
@@ -59,7 +59,7 @@ def kmes_fuzz_target(
         testonly = True,
         srcs = ["entry.cc"],
         copts = KMES_CXX_COPTS,
-        # The mutator asks libFuzzer for its own; the others have none.
+        # The mutator calls that of libFuzzer; other engines have none.
         local_defines = defines + (select({
             "//tools/libs:engine_libfuzzer": ["KMES_FUZZ_SCRIPTS"],
             "//conditions:default": [],
@@ -83,7 +83,7 @@ def kmes_fuzz_target(
             size = "medium",
             args = ["fuzz/corpora/" + name],
             data = native.glob(["corpora/" + name + "/**"]),
-            # One thread only; and an engine has a main of its own.
+            # There is only one thread; and an engine has its own main.
             tags = ["no-fuzz", "no-tsan"],
             deps = [":" + name + "_entry", "//fuzz:replay_main"],
         )

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# plant.sh CANARY SOURCE: the source with the bug of the canary in it, on the standard output. A
-# canary has comments (#), `key: value` lines for the test that runs it, and
+# plant.sh CANARY SOURCE: prints the source with the bug of the canary. A canary has comments (#),
+# `key: value` lines for the test that runs it, and
 #
 #   after: TEXT          the one line of the source that is TEXT, without its indentation
-#   plant:               what follows stands behind that line
+#   plant:               the following lines are inserted after that line
 #
-# A line that is not there, or is there twice, fails: then the source has moved on, and the canary
-# with it should.
+# If there is no such line, or there are two, the command fails: the source has changed, and the
+# canary must follow.
 set -euo pipefail
 [ $# -eq 2 ] || { echo "usage: plant.sh CANARY SOURCE" >&2; exit 2; }
 exec awk -v canary="$1" '

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// See batch.h. The core does first, and every fetch is written down; then the model reads the log.
+// See batch.h. The core acts first, and every fetch is recorded; then the model reads the log.
 #include "fuzz/targets/batch.h"
 
 #include <memory>
@@ -30,7 +30,7 @@ std::uint64_t capacity_of(std::uint8_t byte) {
     return std::uint64_t{256} << (byte & 7);
 }
 
-// What the input begins with.
+// The beginning of the input.
 struct Start {
     std::uint64_t capacity, start_pos, max_event_bytes;
     std::uint8_t origin_class, need_wake;
@@ -237,7 +237,7 @@ class Play {
         expect(log_.empty(), "kmes_call_emit_batch fetched what it need not have");
     }
 
-    // A call from where the writer asks for the time: in its critical section (E16).
+    // A call made when the writer reads the time: in its critical section (E16).
     void call_inside() {
         if (is_closed_) return;
         world_->on_clock = [this] {
@@ -254,7 +254,7 @@ class Play {
         model_.happen({Happening::kEmission, 40});
     }
 
-    // -- The state of the two --
+    // -- The state of both --
 
     void compare() {
         const tests::TestBuffer& buffer = world_->current();
@@ -279,7 +279,7 @@ class Play {
         expect_equal(counted.corrupt, 0u, "corrupt");
         expect_equal(counted.swaps, model_.swaps, "swaps");
         expect_equal(counted.left_behind, model_.left_behind, "left_behind");
-        // Each wake is one of the writer's, or of a buffer that was left.
+        // Each wake comes from the writer, or from a replaced buffer.
         expect_equal(world_->wakes.size(), model_.wakes + model_.swaps, "wakes that were queued");
     }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The emit calls (kmes/call.h) with hostile descriptors, against a second implementation of them
-// and of the ring, written from the event model (batch_model.h): results, fetches, bytes in the
-// ring, positions, numbers, counters.
+// The emit calls (kmes/call.h) with hostile descriptors, compared with a second implementation of
+// them and of the ring, written from the event model (batch_model.h). Compared are results,
+// fetches, bytes in the ring, positions, numbers and counters.
 //
-// The input: a ring, limits, and the memory of a caller (batch_caller.h); then operations, each of
-// them a call, an in-kernel emission, a resize, or a call from inside an emission. Each fetch takes
-// one more byte: what happens while it is done (a fault, a change of what was fetched, a resize, an
-// emission, the end of the producer, a consumer that asks to be woken, time).
+// The input: a ring, limits, and the memory of a caller (batch_caller.h); then operations. An
+// operation is a call, an in-kernel emission, a resize, or a call from inside an emission. Each
+// fetch takes one more byte, which says what happens during it. It can be a fault, a change of what
+// was fetched, a resize, an emission, the end of the producer, a consumer that requests a wake, or
+// time.
 //
 // The same bytes are played twice more: to the CPU of a thread (batch_pinned.h), and as a list of
 // entries in this address space (batch_entries.h).

@@ -74,8 +74,8 @@ Descriptor Caller::make(FuzzedBytes* bytes, const std::vector<std::uint64_t>& li
     return made;
 }
 
-// event-model.md, Calls: type @0, type_len @8, payload @16, payload_len @24; nothing is said of the
-// rest.
+// event-model.md, Calls: type @0, type_len @8, payload @16, payload_len @24. The other bytes are
+// undefined.
 std::uint8_t Caller::entry_byte(std::uint64_t offset) const {
     const Descriptor entry =
         patterns_.empty() ? Descriptor() : patterns_[offset / kEntryBytes % patterns_.size()];

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The memory of a caller whose every pointer may be wild, made from a fuzzer's bytes: where there
-// is something, what, and how it changes. Addresses are numbers that nobody can follow. Knows no
-// rules of the calls.
+// The memory of a caller whose pointers may all be wild, made from a fuzzer's bytes: which
+// addresses exist, their content, and how it changes. Addresses are only numbers that nobody
+// dereferences. Knows no rules of the calls.
 //
 //   ascii     0x10000, 64 KiB     letters
 //   text      0x20000             up to 255 bytes of the input
 //   noise     0x30000, 64 KiB     any bytes
-//   entries   0x50000, or such that they end where the address space does: up to 299 entries of 32
-//             bytes, up to 15 of them different, the last one perhaps not whole
+//   entries   0x50000, or ending at the end of the address space: up to 299 entries of 32
+//             bytes, up to 15 of them different, the last one perhaps cut off
 #ifndef KMES_FUZZ_TARGETS_BATCH_CALLER_H_
 #define KMES_FUZZ_TARGETS_BATCH_CALLER_H_
 
@@ -21,7 +21,7 @@
 
 namespace kmes::fuzz {
 
-// What a caller says of one event.
+// A caller's description of one event.
 struct Descriptor {
     std::uint64_t type = 0;
     std::uint64_t payload = 0;
@@ -31,18 +31,18 @@ struct Descriptor {
 
 class Caller {
   public:
-    // `limits`: sizes of events that are worth a look at, on either side.
+    // `limits`: sizes of events that are interesting on both sides.
     Caller(FuzzedBytes* bytes, const std::vector<std::uint64_t>& limits);
 
-    // False where there is nothing.
+    // Returns false if there is nothing at the address.
     bool read(std::uint64_t address, std::uint8_t* byte) const;
 
-    // Every byte there becomes another one.
+    // Changes every byte there.
     void change(std::uint64_t address, std::uint64_t count);
 
-    // Some descriptor of the table, to call with it directly.
+    // Returns some descriptor of the table, for a direct call.
     Descriptor pick(FuzzedBytes* bytes) const;
-    // An address that may be that of entries.
+    // Returns an address that may be that of entries.
     std::uint64_t pick_entries(FuzzedBytes* bytes) const;
 
   private:

@@ -16,9 +16,9 @@ namespace {
 
 constexpr int kBatches = 4;
 constexpr std::size_t kMaxEntries = 24;
-constexpr std::uint64_t kLargeBytes = 40000;  // two of them are more than KMES_BATCH_PIECE_BYTES
+constexpr std::uint64_t kLargeBytes = 40000;  // two of them exceed KMES_BATCH_PIECE_BYTES
 
-// What entries point into: letters, and bytes that are no UTF-8.
+// The memory that entries point to: letters, and bytes that are no UTF-8.
 const std::vector<char>& letters() {
     static const std::vector<char> all(1 << 17, 't');
     return all;
@@ -34,7 +34,7 @@ class Play {
           single_({.capacity_bytes = capacity_}) {
         rules_.max_event_bytes = has_large_ ? 1 << 17 : 64 + choices_.below(256) * 8;
         rules_.origin_class = static_cast<__u8>(choices_.below(256));
-        // A producer that has ended turns the entries away.
+        // A producer that has ended refuses the entries.
         all_.platform.enter = single_.platform.enter = [](void*) { return !is_closed_; };
     }
 

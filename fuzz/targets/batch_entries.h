@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes_batch_emit_entries against the same events one by one, in two worlds: the same result, the
-// same bytes, positions and statistics.
+// Compares kmes_batch_emit_entries with the same events one by one, in two worlds: the results,
+// bytes, positions and statistics must be equal.
 #ifndef KMES_FUZZ_TARGETS_BATCH_ENTRIES_H_
 #define KMES_FUZZ_TARGETS_BATCH_ENTRIES_H_
 

@@ -61,7 +61,7 @@ Model::Bytes Model::bytes_of_size(std::uint64_t payload_bytes) {
     return bytes;
 }
 
-// Takes the next fetch off the log, which has to be this one.
+// Takes the next fetch from the log, which must be this one.
 bool Model::fetch(std::deque<Fetch>* log, std::uint64_t address, std::uint64_t count, Bytes* got) {
     expect(!log->empty(), "something was not fetched that had to be");
     const Fetch done = std::move(log->front());
@@ -73,7 +73,7 @@ bool Model::fetch(std::deque<Fetch>* log, std::uint64_t address, std::uint64_t c
     return !done.is_fault;
 }
 
-// 5.1.7 step 6, with E8: tail_pos never reaches write_pos while something is not published.
+// 5.1.7 step 6, with E8: tail_pos never reaches write_pos while something is unpublished.
 void Model::make_room(std::uint64_t event_bytes) {
     std::uint64_t new_tail = tail;
     std::uint64_t passed = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What the emit calls have to do, written from event-model.md, 5.1.7 and the errata, for one CPU:
-// a ring that is a list of events, and the two calls as a reader of the log of fetches that the
-// core made. Each fetch is expected where it has to be, and nowhere else; what it brought, and what
-// happened meanwhile, is taken from the log. Knows nothing of the core.
+// What the emit calls must do for one CPU, written from event-model.md, 5.1.7 and the errata. It
+// has a ring that is a list of events, and the two calls, which read the log of the core's fetches.
+// Each fetch must be in its place, and there must be no other. What it returned, and what happened
+// meanwhile, comes from the log. Knows nothing of the core.
 #ifndef KMES_FUZZ_TARGETS_BATCH_MODEL_H_
 #define KMES_FUZZ_TARGETS_BATCH_MODEL_H_
 
@@ -16,13 +16,13 @@
 
 namespace kmes::fuzz {
 
-// Something that happens to the CPU from outside of a call.
+// Something that happens to the CPU outside of a call.
 struct Happening {
     enum Kind { kNothing, kResize, kEmission, kClose, kAskWake, kTick } kind = kNothing;
     std::uint64_t value = 0;  // capacity; bytes of the event; closed or not; need_wake; ns
 };
 
-// One fetch as it was: what it was asked for, what it gave, what happened before it returned.
+// One recorded fetch: its range, its result, and what happened before it returned.
 struct Fetch {
     std::uint64_t address = 0;
     std::uint64_t count = 0;
@@ -43,29 +43,30 @@ class Model {
     std::uint8_t origin_class = 0;
     std::uint8_t need_wake = 0;
     bool is_closed = false;
-    bool is_inside = false;  // an emission of the same CPU was interrupted by the call
+    bool is_inside = false;  // the call interrupted an emission of the same CPU
 
     std::uint64_t tail = 0;
     std::uint64_t published = 0;
     std::uint64_t frontier = 0;
     std::uint64_t generation = 1;
-    std::uint32_t futex_counter = 0;  // of the buffer now
+    std::uint32_t futex_counter = 0;  // of the current buffer
     std::deque<Bytes> events;         // from the tail to the frontier
 
     std::uint64_t emitted = 0, emitted_bytes = 0, dropped = 0, overwritten = 0;
     std::uint64_t wakes = 0, swaps = 0, left_behind = 0;
 
     void happen(const Happening& what);
-    // The in-kernel form (5.1.7 step 5), whose event is its number of bytes (see bytes_of_size).
+    // The in-kernel form (5.1.7 step 5). The number of bytes determines the event (see
+    // bytes_of_size).
     void emit_in_kernel(std::uint64_t event_bytes);
-    // The two calls: what they return. The log is used up from its front.
+    // The two calls; they return the expected results, and consume the log from its front.
     int emit(const Descriptor& what, std::deque<Fetch>* log);
     int emit_batch(std::uint64_t entries, std::uint32_t count, std::deque<Fetch>* log,
                    std::uint32_t* emitted_entries);
 
-    // All that survives, in order.
+    // Returns all surviving events, in order.
     Bytes survivors() const;
-    // The payload of an in-kernel emission: type "k", and bytes that count.
+    // The payload of an in-kernel emission with the type "k": a sequence of counting bytes.
     static Bytes bytes_of_size(std::uint64_t payload_bytes);
 
   private:

@@ -99,7 +99,7 @@ class Play {
         return error ? 0 : 1;
     }
 
-    // A batch of sound entries: more than the staging memory takes at a time.
+    // A batch of valid entries, more than the staging memory takes at once.
     std::uint64_t tame_batch() {
         static constexpr char kBytes[200] = "a payload";
         std::vector<kmes_emit_entry> entries(1 + choices_.below(100));
@@ -140,7 +140,7 @@ class Play {
     std::vector<std::uint64_t> staging_;
     kmes_call call_{};
     bool is_pinned_ = false;
-    bool is_tame_ = false;  // the addresses of this call are those of this process
+    bool is_tame_ = false;  // the addresses of this call are real ones of this process
     int swaps_ = 0;
 };
 

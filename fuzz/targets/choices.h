@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Choices from a fuzzer's bytes; after their end, from numbers that the bytes determine, so that a
-// short input plays to the end, too.
+// Choices from a fuzzer's bytes. After their end, choices are numbers derived from the bytes, so
+// that a short input is played to the end, too.
 #ifndef KMES_FUZZ_TARGETS_CHOICES_H_
 #define KMES_FUZZ_TARGETS_CHOICES_H_
 
@@ -18,7 +18,7 @@ class Choices {
         for (std::size_t i = 0; i < size; i++) state_ = (state_ ^ data[i]) * 0x100000001b3;
     }
 
-    // 0 .. count - 1; count is 1 to 256.
+    // Returns 0 to count - 1; count is 1 to 256.
     std::uint64_t below(std::uint64_t count) {
         if (!bytes_.empty()) return bytes_.below(count);
         state_ = state_ * 6364136223846793005 + 1442695040888963407;

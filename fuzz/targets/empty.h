@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The target that does nothing: what an engine can do at best, for `tools/kmes fuzz` to compare
-// with.
+// The target that does nothing: it shows the best speed of an engine, for `tools/kmes fuzz` to
+// compare with.
 #ifndef KMES_FUZZ_TARGETS_EMPTY_H_
 #define KMES_FUZZ_TARGETS_EMPTY_H_
 

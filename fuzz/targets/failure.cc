@@ -26,11 +26,11 @@ using namespace kmes::conformance;
 constexpr std::uint8_t kEdits = 1;  // no JSON begins with this byte
 constexpr std::size_t kMostErrorBytes = 4096;
 constexpr std::uint32_t kRuns = 40;
-// The oracle takes histories of gigabytes and of many laps, which are only slow.
+// The oracle accepts histories of gigabytes and of many laps, which would only be slow.
 constexpr std::uint64_t kMostPayloadBytes = 1 << 20;
 constexpr std::uint64_t kMostLaps = 2000;
 
-// One line that a terminal shows as it is.
+// Checks that the text is one line that a terminal shows unchanged.
 void expect_line(std::string_view text, std::string_view what) {
     if (text.empty() || text.size() > kMostErrorBytes || printable(text) != text)
         fail(std::string(what) + " is not one short line of text");
@@ -63,7 +63,7 @@ void expect_equal_records(const RunRecord& found, const RunRecord& right) {
                  "the number of operations");
 }
 
-// An accepted file has a place for everything that it says. Returns what is read back.
+// A written file has a place for all that an accepted one says. Returns what is read back.
 FailureFile expect_round_trip(const FailureFile& file) {
     ReadFailure again = failure_from_json(to_json(file));
     if (!again.error.empty()) fail("a written file is refused: " + again.error);
@@ -117,12 +117,12 @@ void expect_judged(const RunRecord& record, const RunRecord& again) {
            "a file that is read back is judged differently");
     if (!judged.error.empty()) return expect_line(judged.error, "why a file cannot be judged");
     constexpr auto kCodes = static_cast<std::size_t>(FindingCode::contract) + 1;
-    // One more of each code sums up the rest.
+    // One further finding for each code sums up the rest.
     expect(judged.oracle.size() <= kCodes * (record.judge_options.maximum_findings_per_code + 1),
            "more findings than were asked for");
 }
 
-// Plays nothing: what a schedule comes to follows from the schedule.
+// Plays nothing: the outcome of a schedule follows from the schedule.
 Trial trial_of(const Schedule& schedule, std::uint64_t seed) {
     std::uint64_t hash = seed;
     for (const Move& move : schedule.moves)

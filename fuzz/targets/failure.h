@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The file of a failure (docs/failure-files.md), which `replay`, `judge` and `shrink` read, from
-// anybody.
+// The failure file (docs/failure-files.md) from anybody, as `replay`, `judge` and `shrink` read it.
 //
-// The input is the file. An input that begins with the byte 1 is a list of edits of a sound file
-// (failure_edits.h), because bytes alone rarely pass a strict reader.
+// The input is the file. An input that begins with the byte 1 is a list of edits of a valid file
+// (failure_edits.h), because random bytes rarely pass a strict reader.
 //
 // A refused file has one line of error. An accepted file is written and read back as equal. The
 // oracle judges it and the trace is drawn, each within its bounds. The search for a smaller

@@ -23,10 +23,10 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t kMostEdits = 24;
-constexpr std::size_t kMostBytes = 65536;  // that one edit adds
+constexpr std::size_t kMostBytes = 65536;  // added by one edit
 constexpr std::size_t kMostNodes = 2000;
 
-// Every member that a file can have, every operation, and most words.
+// Has every possible member, every operation, and most words.
 constexpr std::string_view kSound = R"json(
 {"kmes_failure":2,"suite":"kmes-conformance 1","case":"5.1.8.2/explored-sleep",
 "level":"erratum","clause":"E2","message":"CPU 0: asleep although event 2 is published",
@@ -106,7 +106,7 @@ void add(std::vector<std::string>* words, const std::string_view (&names)[kCount
     words->insert(words->end(), std::begin(names), std::end(names));
 }
 
-// Every word of an enumeration that a file can have.
+// Returns every word of an enumeration that a file can contain.
 std::vector<std::string> make_words() {
     using namespace conformance;
     std::vector<std::string> words = {"must", "should", "robust", "kernel", "oracle", "true"};
@@ -142,7 +142,7 @@ class Editor {
     }
 
   private:
-    // Every value below this one, in the order of the text.
+    // Collects every value below this one, in the order of the text.
     void collect(Json* value, Json* parent) {
         nodes_.push_back(value);
         parents_.push_back(parent);
@@ -192,7 +192,7 @@ class Editor {
         return kWords[bytes_.below(kWords.size())];
     }
 
-    // As text where it is UTF-8, and else as the file has bytes that are not.
+    // A string if it is UTF-8; otherwise in the form of the file for other bytes.
     Json text() {
         const std::string_view piece = bytes_.piece(bytes_.take<std::uint8_t>());
         constexpr std::string_view kDigits = "0123456789abcdef";
@@ -224,7 +224,7 @@ class Editor {
         }
     }
 
-    // The last item of a list, up to 255 times more.
+    // Repeats the last item of a list up to 255 times.
     void repeat(Json* list) {
         const std::size_t times = bytes_.take<std::uint8_t>();
         if (!list->is_array() || list->empty() || is_large()) return;
@@ -233,14 +233,14 @@ class Editor {
         for (std::size_t i = 0; i < times && i < room; ++i) list->push_back(last);
     }
 
-    // By a copy of another value.
+    // Replaces a value by a copy of another one.
     void replace(std::size_t at) {
         Json by = *nodes_[pick()];
         if (by.is_structured() && is_large()) return;
         *nodes_[at] = std::move(by);
     }
 
-    // A copy of another object's member.
+    // Adds a copy of another object's member.
     void add_member(Json* object) {
         const std::size_t from = pick();
         const Json* owner = parents_[from];
@@ -254,7 +254,7 @@ class Editor {
         }
     }
 
-    // Copies of copies would make it twice as large with each edit.
+    // Copies of copies would double its size with each edit.
     bool is_large() const { return nodes_.size() > kMostNodes; }
 
     FuzzedBytes& bytes_;

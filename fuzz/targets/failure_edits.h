@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A fuzzer's bytes as edits of a sound failure file: another number, word or text, a member or an
-// item less, more, or in another place. What comes out is JSON, and nearly a failure file. Knows no
-// property.
+// A fuzzer's bytes as edits of a valid failure file. An edit changes a number, word or text, or
+// removes, adds or moves a member or an item. The result is JSON, and nearly a failure file. Knows
+// no property.
 #ifndef KMES_FUZZ_TARGETS_FAILURE_EDITS_H_
 #define KMES_FUZZ_TARGETS_FAILURE_EDITS_H_
 
@@ -12,7 +12,7 @@
 
 namespace kmes::fuzz {
 
-// The text of the file after the edits: five bytes or more each, at most 24 of them.
+// Returns the text of the file after the edits: at most 24, of five bytes or more each.
 std::string edited_failure(FuzzedBytes* bytes);
 
 }  // namespace kmes::fuzz

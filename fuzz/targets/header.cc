@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// See header.h. Nothing here uses a structure or a constant of the core: fields are bytes at the
-// offsets that the event model's table says.
+// See header.h. Uses no structure or constant of the core: fields are bytes at the offsets of the
+// event model's table.
 #include "fuzz/targets/header.h"
 
 #include <array>
@@ -46,7 +46,7 @@ struct Fields {
           type_len(little_endian(bytes, 27, 2)) {}
 };
 
-// E7, in the order of its sentence; the first rule that is broken.
+// E7, in the order of its sentence; returns the first broken rule.
 enum kmes_event_check right_check(const Fields& fields, std::uint64_t available) {
     if (available < 30) return KMES_EVENT_IS_SHORT;
     if (fields.type_len == 0) return KMES_EVENT_HAS_NO_TYPE;
@@ -70,7 +70,7 @@ void expect_view(const kmes_event_view& view, const Fields& fields, const std::u
     expect(view.payload == start + fields.header_size, "view.payload is not at header_size");
 }
 
-// Every byte that the view shows is read, from memory that ends where the event does.
+// Reads every byte of the view, from memory that ends where the event does.
 std::uint64_t touch(const kmes_event_view& view) {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < view.type_len; ++i) sum += view.type[i];
@@ -125,7 +125,7 @@ void build(FuzzedBytes& bytes) {
     put_little_endian(right.data(), 24, 2, cpu);
     right[26] = input.origin_class;
     put_little_endian(right.data(), 27, 2, input.type_len);
-    // Filled before, so that a byte that is left out shows.
+    // Filled before the call, so that a missing byte is noticed.
     kmes_event_header header;
     std::memset(&header, 0xA5, sizeof(header));
     kmes_event_header_build(&header, &input, timestamp, sequence, cpu);
@@ -136,8 +136,7 @@ void build(FuzzedBytes& bytes) {
                  "kmes_event_check of a built header");
 }
 
-// 5.1.3, 5.1.6: what a fresh buffer's page must hold, and that nothing is written for a setup that
-// is not valid.
+// 5.1.3, 5.1.6: the page of a fresh buffer; an invalid setup must write nothing.
 void set_up(FuzzedBytes& bytes) {
     constexpr std::uint64_t kMostCapacity = 1024;
     alignas(8) static std::uint8_t memory[4096 + 2 * kMostCapacity];
@@ -157,7 +156,8 @@ void set_up(FuzzedBytes& bytes) {
     const bool is_power =
         capacity >= 256 && capacity <= std::uint64_t{1} << 31 && (capacity & (capacity - 1)) == 0;
     expect((kmes_index_entries(capacity) != 0) == is_power, "kmes_index_entries of this capacity");
-    if (is_power && setup.version == 1 && capacity > kMostCapacity) return;  // no such memory here
+    if (is_power && setup.version == 1 && capacity > kMostCapacity)
+        return;  // not that much memory here
     kmes_buffer buffer;
     const int result = kmes_buffer_init(&buffer, &setup);
     expect_equal(result, is_power && setup.version == 1 ? 0 : -EINVAL, "kmes_buffer_init");
@@ -176,8 +176,8 @@ void set_up(FuzzedBytes& bytes) {
            "the page of a fresh buffer is not what 5.1.6 says");
 }
 
-// RFC 3629 by the other way: the code point is decoded, and then has to be one that these bytes are
-// the shortest form of.
+// RFC 3629 in another way: decodes the code point, and checks that these bytes are its shortest
+// form.
 bool is_right_utf8(std::string_view text) {
     for (std::size_t at = 0; at < text.size();) {
         const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[at + i]); };
@@ -212,14 +212,14 @@ int kmes_fuzz_header(const std::uint8_t* data, std::size_t size) {
     const auto available = bytes.take<std::uint64_t>();
     build(bytes);
     set_up(bytes);
-    // In memory of its own: what is read beyond the end is seen.
+    // In a separate allocation, so that a read beyond the end is noticed.
     const std::string_view rest = bytes.rest();
     const auto text = std::make_unique<char[]>(rest.size());
     if (!rest.empty()) std::memcpy(text.get(), rest.data(), rest.size());
     expect_equal(kmes_utf8_is_valid(text.get(), rest.size()), is_right_utf8(rest),
                  "kmes_utf8_is_valid");
     check_and_view(header.data(), available, rest);
-    // Numbers that are no check have a text, too.
+    // Invalid check numbers have a text, too.
     const auto any = static_cast<enum kmes_event_check>(header[0] % 8);
     expect(kmes_event_check_text(any) != nullptr, "kmes_event_check_text is NULL");
     return 0;

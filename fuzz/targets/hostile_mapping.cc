@@ -16,7 +16,7 @@ constexpr std::uint64_t kPage = KMES_PAGE_BYTES;
 
 }  // namespace
 
-// One for the life of the process: a page that faults on either side.
+// Exists once in the process: memory between two pages that fault.
 HostileMapping::HostileMapping() {
     void* range =
         mmap(nullptr, kMostBytes + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -26,7 +26,7 @@ HostileMapping::HostileMapping() {
     place(kMostBytes);
 }
 
-// The last byte is the last before the page that faults, as far as alignment allows.
+// The last byte is directly before the page that faults, as far as alignment permits.
 void HostileMapping::place(std::uint64_t mapped_bytes) {
     mapped_bytes_ = mapped_bytes;
     base_ = arena_ + (kMostBytes - mapped_bytes) / 8 * 8;
@@ -83,7 +83,7 @@ void HostileMapping::put(std::uint64_t position, const void* from, std::uint64_t
         put_byte(position + i, static_cast<const std::uint8_t*>(from)[i]);
 }
 
-// As a producer does it (5.1.7), with any lengths that are sound.
+// Appends as a producer does (5.1.7), with any valid lengths.
 void HostileMapping::append(FuzzedBytes& bytes) {
     const std::uint64_t kind = bytes.below(256);
     const std::uint64_t most = capacity_ / 2;
@@ -112,7 +112,7 @@ void HostileMapping::publish() {
     store_u64(&KmesPage::write_pos, write_pos_);
 }
 
-// A position: close to where the producer stands, or anywhere.
+// Returns a position near the producer's, or any other.
 std::uint64_t HostileMapping::near(FuzzedBytes& bytes) const {
     const std::uint64_t kind = bytes.below(8);
     if (kind == 0) return bytes.take<std::uint64_t>();

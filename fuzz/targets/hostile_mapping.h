@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The mappings of the reader target: memory between pages that fault, filled as a producer would
-// and then spoilt, and changed while it is read. Knows the format (kmes/abi.h) and no reader.
+// The mappings of the reader target: memory between pages that fault, filled as by a producer, then
+// corrupted, and changed while it is read. Knows the format (kmes/abi.h) and no reader.
 #ifndef KMES_FUZZ_TARGETS_HOSTILE_MAPPING_H_
 #define KMES_FUZZ_TARGETS_HOSTILE_MAPPING_H_
 
@@ -23,9 +23,9 @@ class HostileMapping {
     HostileMapping(const HostileMapping&) = delete;
     HostileMapping& operator=(const HostileMapping&) = delete;
 
-    // A new buffer, with what `bytes` say in it.
+    // Makes a new buffer, whose content `bytes` determine.
     void draw(FuzzedBytes& bytes, std::uint64_t inode);
-    // One change, as `bytes` say.
+    // Makes one change, which `bytes` determine.
     void change(FuzzedBytes& bytes);
     void retire() { store_u64(&KmesPage::generation, page()->generation + 1); }
 
@@ -44,7 +44,7 @@ class HostileMapping {
     using KmesPage = kmes_metadata_v1;
 
     KmesPage* page() const { return reinterpret_cast<KmesPage*>(base_); }
-    // Field by field, so that what the reader sees is never half of a word by our own doing.
+    // Stores whole fields, so that this code itself never shows the reader half of a word.
     void store_u64(__u64 KmesPage::* field, std::uint64_t value) {
         if (contains(&(page()->*field), sizeof(value))) page()->*field = value;
     }
@@ -62,7 +62,7 @@ class HostileMapping {
     std::uint64_t mapped_bytes_ = 0;
     std::uint64_t capacity_ = 256;
     std::uint64_t inode_ = 0;
-    // What an honest producer of this buffer stands at.
+    // The position of an honest producer of this buffer.
     std::uint64_t write_pos_ = 0;
     std::uint64_t sequence_ = 0;
     std::deque<std::uint64_t> boundaries_;  // of the surviving events; the first is the tail

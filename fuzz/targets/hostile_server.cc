@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kMaxCpus = 3;
 constexpr std::size_t kMaxDescriptors = 253;
-constexpr int kMaxRequests = 64;  // of one call of libkmes
+constexpr int kMaxRequests = 64;  // in one call of libkmes
 constexpr int kMetadataSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 constexpr int kDataSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE;
 constexpr int kSeals[] = {
@@ -35,7 +35,7 @@ constexpr std::uint64_t kCapacities[] = {0,
                                          std::uint64_t{1} << 32,
                                          std::uint64_t{1} << 63,
                                          ~std::uint64_t{0}};
-// A server that says nothing costs a call so long, and not its 30 s.
+// A silent server costs a call this much time, instead of its 30 s.
 constexpr struct timeval kLimit = {0, 1000};
 
 HostileServer* serving = nullptr;
@@ -156,7 +156,7 @@ ssize_t HostileServer::on_send(int fd, const struct msghdr* message, int flags) 
     is_unsent_ = sent < 0;
     if (sent < 0) return sent;
     check_request(client);
-    // By default one right answer, and the connection stays.
+    // By default: one correct answer, and the connection stays open.
     if (shape < 0xF0) {
         for (std::uint64_t left = shape < 0xC0 ? 1 : shape % 4; left > 0; --left) answer(client);
     }
@@ -216,7 +216,7 @@ void HostileServer::check_emit(const kmes_socket_request& request, std::string_v
     expect_equal(std::size_t{request.type_len}, type_bytes_, "type_len of an emit");
 }
 
-// Each entry is the same event.
+// All entries are the same event.
 void HostileServer::check_batch(const kmes_socket_request& request, int file) {
     std::string text(text_.size(), '\0');
     kmes_emit_entry entry = {};
@@ -340,7 +340,7 @@ void HostileServer::send(int fd, const Answer& answer, std::size_t bytes) {
     alignas(struct cmsghdr) char room[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
     std::string packet(reinterpret_cast<const char*>(&answer.reply), sizeof(answer.reply));
     packet += answer.body;
-    packet.resize(packet.size() + 8);  // a packet that is too long ends with zeros
+    packet.resize(packet.size() + 8);  // zeros extend a packet that shall be too long
     struct iovec piece = {packet.data(), bytes};
     struct msghdr message = {};
 
@@ -361,7 +361,7 @@ void HostileServer::send(int fd, const Answer& answer, std::size_t bytes) {
 
 }  // namespace kmes::fuzz
 
-// In the place of libc's, and of the sanitizers'.
+// Replaces the sendmsg of libc, and of the sanitizers.
 extern "C" ssize_t sendmsg(int fd, const struct msghdr* message, int flags) {
     kmes::fuzz::HostileServer* server = kmes::fuzz::serving;
 

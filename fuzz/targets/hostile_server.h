@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A server for libkmes whose every answer a fuzzer's bytes choose: right, or right but for a field,
-// or anything; in any number of packets; with descriptors of any kind; and its end at any moment.
-// It has no thread: the sendmsg of this file takes the place of libc's, and does what the server
-// does as soon as libkmes has sent a request, and before it waits for the answer.
+// A server for libkmes whose answers are chosen by a fuzzer's bytes. An answer is correct, or
+// correct except for a field, or anything. It has any number of packets and any descriptors, and
+// the server may end at any time. There is no thread: the sendmsg of this file replaces that of
+// libc. After a request of libkmes it acts as the server, before libkmes waits for the answer.
 #ifndef KMES_FUZZ_TARGETS_HOSTILE_SERVER_H_
 #define KMES_FUZZ_TARGETS_HOSTILE_SERVER_H_
 
@@ -30,14 +30,14 @@ class HostileServer {
     HostileServer(const HostileServer&) = delete;
     HostileServer& operator=(const HostileServer&) = delete;
 
-    // Before a call of libkmes: what its next emit is made of.
+    // Call it before a call of libkmes: says what its next emit consists of.
     void begin_call(std::string_view type, std::string_view payload);
-    // Does something to a file that it has passed, or may pass.
+    // Changes a file that it has passed or may pass.
     void change_file();
-    // Ends a connection that is open still, or listens no more.
+    // Closes an open connection, or stops to listen.
     void end_something();
 
-    // Of the sendmsg that libkmes calls.
+    // Called by the sendmsg that libkmes calls.
     ssize_t on_send(int fd, const struct msghdr* message, int flags);
 
   private:
@@ -72,7 +72,7 @@ class HostileServer {
     kmes_socket_request request_ = {};
     std::uint32_t sent_cpus_ = 0;
     int listening_ = -1;
-    int requests_ = 0;  // of one call
+    int requests_ = 0;  // in the current call
     bool is_unsent_ = false;
 };
 

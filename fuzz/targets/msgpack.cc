@@ -18,10 +18,10 @@ namespace {
 using kmesctl::MsgpackEnd;
 using Json = nlohmann::json;
 
-// A value that JSON, and so the printer, shows in the same form.
+// Whether JSON, and therefore the printer, shows the value in the same form.
 bool is_plain(const Json& value) {
     if (value.is_binary() || value.is_discarded()) return false;
-    if (value.is_number_float()) return false;  // NaN, and two lengths of float
+    if (value.is_number_float()) return false;  // NaN, and floats of two lengths
     if (!value.is_structured()) return true;
     for (const Json& element : value) {
         if (!is_plain(element)) return false;
@@ -63,7 +63,7 @@ void check_text(std::string_view bytes) {
 
 int kmes_fuzz_msgpack(const std::uint8_t* data, std::size_t size) {
     using namespace kmes;
-    // In memory of its own: what is read beyond the end is seen.
+    // In a separate allocation, so that a read beyond the end is noticed.
     const auto copy = std::make_unique<char[]>(size);
     if (size != 0) std::memcpy(copy.get(), data, size);
     const std::string_view bytes(copy.get(), size);

@@ -66,7 +66,8 @@ SwapSpec take_swap(FuzzedBytes& bytes) {
     return spec;
 }
 
-// The operations of a driver that keeps the history's rules: what does not apply is passed over.
+// The operations of a driver that obeys the history's rules: an operation that does not apply is
+// skipped.
 class Driver {
   public:
     explicit Driver(FuzzedBytes& bytes) : bytes_(bytes), history_(take_settings(bytes)) {}

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The oracle's record parser and judge against whatever a testee may write.
+// The oracle's record parser and judge with arbitrary reports.
 //
-// The first byte says which. Even: the bytes are the tape of the oracle's own simulation; a right
-// consumer's report has no finding. Odd: a history is made of what comes next (a number of
-// operations, then they), and the rest is the report, in which a byte from 0x80 on stands for the
-// right record of an event of the history, so that a mutation of a few bytes is a mistake of a
-// testee and no mere noise. It is fed in one piece and in many: nothing crashes, nothing differs,
-// and what is found can be shown to a person.
+// The first byte selects one of two modes. Even: the bytes are the tape of the oracle's own
+// simulation, in which a correct consumer's report has no finding. Odd: a number of operations
+// follows, which make a history, and the rest is the report. A byte from 0x80 on in it stands for
+// the correct record of an event of the history. So a mutation of a few bytes is a mistake of a
+// testee, and not mere noise.
+//
+// The report is fed in one piece and in many. Nothing may crash, both results must be equal, and
+// every finding must be printable.
 #ifndef KMES_FUZZ_TARGETS_ORACLE_H_
 #define KMES_FUZZ_TARGETS_ORACLE_H_
 

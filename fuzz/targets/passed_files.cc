@@ -77,7 +77,7 @@ int PassedFiles::make_memory(std::string_view text, std::uint64_t bytes, bool ha
                              int seals) {
     const int fd = keep(memfd_create("kmes-fuzz", MFD_CLOEXEC | MFD_ALLOW_SEALING));
 
-    // What the limits of this machine do not allow is a file that is shorter.
+    // If the limits of this machine do not permit the length, the file is shorter.
     if (!text.empty()) [[maybe_unused]]
         const auto written = pwrite(fd, text.data(), text.size(), 0);
     if (bytes > text.size()) [[maybe_unused]]

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The descriptors that one end of a socket passes to the other: memory files of any length and with
-// any seals, and everything that is none. They can be changed after they were passed. Knows no
+// any seals, and files of all other kinds. They can be changed after they were passed. Knows no
 // protocol.
 #ifndef KMES_FUZZ_TARGETS_PASSED_FILES_H_
 #define KMES_FUZZ_TARGETS_PASSED_FILES_H_
@@ -35,14 +35,15 @@ class PassedFiles {
     PassedFiles(const PassedFiles&) = delete;
     PassedFiles& operator=(const PassedFiles&) = delete;
 
-    // Makes one, and returns its descriptor, which stays open until the end.
+    // Makes a file, and returns its descriptor, which stays open until the end.
     int make(Kind kind);
-    // A memory file with `text`, then zeros up to `bytes`: with pages for them, or with holes.
+    // Makes a memory file with `text`, then zeros up to `bytes`: with pages for them, or with
+    // holes.
     int make_memory(std::string_view text, std::uint64_t bytes, bool has_pages, int seals);
-    // Another descriptor of a file that is open.
+    // Makes another descriptor of an open file.
     int keep_copy(int fd);
 
-    // Does to the file what its owner can try: cuts it off, makes a hole, lets it grow, writes.
+    // Does what the owner of the file can try: truncates it, makes a hole, extends it, or writes.
     static void change(int fd, std::uint64_t how);
 
   private:
@@ -51,9 +52,9 @@ class PassedFiles {
     std::vector<int> fds_;
 };
 
-// The open descriptors of this process.
+// The number of open descriptors of this process.
 std::size_t count_open_descriptors();
-// The mappings of this process whose name has `name` in it.
+// The number of mappings of this process whose name contains `name`.
 std::size_t count_mappings(std::string_view name);
 
 }  // namespace kmes::fuzz

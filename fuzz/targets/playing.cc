@@ -17,7 +17,7 @@ using props::Key;
 
 constexpr std::size_t kMostOperations = 400;
 constexpr std::uint64_t kMostRingBytes = 1 << 18;
-constexpr std::uint64_t kMostCount = 100000;  // of events' bytes, and of steps
+constexpr std::uint64_t kMostCount = 100000;  // of bytes of events, and of steps
 
 }  // namespace
 
@@ -26,7 +26,7 @@ bool is_quick(const props::Script& script) {
     if (props::ring_bytes(script) > kMostRingBytes) return false;
     std::uint64_t count = 0;
     for (const props::Operation& operation : script.operations) {
-        // An event that is larger than any ring here is refused before it is looked at.
+        // An event larger than any ring here is refused before its bytes are read.
         const std::uint64_t payload = operation[Key::payload];
         if (payload <= kMostRingBytes) count += payload;
         count += operation[Key::type_len] + operation[Key::extra] % kMostRingBytes +

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the targets whose input becomes a script share: which scripts are worth playing, and what a
-// failure of one looks like. Knows no format of an input.
+// What the targets with scripts share: which scripts are worth playing, and how a failure is
+// reported. Knows no format of an input.
 #ifndef KMES_FUZZ_TARGETS_PLAYING_H_
 #define KMES_FUZZ_TARGETS_PLAYING_H_
 
@@ -9,11 +9,11 @@
 
 namespace kmes::fuzz {
 
-// False for a script that would only be slow: rings of megabytes, thousands of operations.
+// Returns false for a script that would only be slow: rings of megabytes, thousands of operations.
 bool is_quick(const props::Script& script);
 
-// Plays it. Where a property is broken, says so, prints the script as `tools/kmes replay` reads it,
-// and aborts.
+// Plays a script. If a property is broken, says so, prints the script for `tools/kmes replay`, and
+// aborts.
 void play_or_abort(const props::Script& script);
 
 }  // namespace kmes::fuzz

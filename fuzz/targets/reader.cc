@@ -20,11 +20,12 @@ namespace kmes::fuzz {
 namespace {
 
 constexpr unsigned kMostCalls = 200;
-// Of one call, after the last change: a walk over every event of the largest buffer that was all
-// delivered before, a copy of all its bytes, and the attempts of an attach; with room to spare.
+// The limit of accesses of one call after the last change. It covers a walk over every event of the
+// largest buffer if all were delivered before, a copy of all its bytes, and the attempts of an
+// attach.
 constexpr std::uint64_t kMostAccesses = 16384;
 constexpr std::uint64_t kBarrierLimitNs = 100'000'000, kNoBarrierLimitNs = 1'000'000;
-constexpr int kNothingLeft = -ECANCELED;  // of a sleep, where the bytes are at their end
+constexpr int kNothingLeft = -ECANCELED;  // the result of a sleep after the end of the bytes
 
 class Stage {
   public:
@@ -79,14 +80,14 @@ class Stage {
     kmes_reader_config config_{};
     kmes_reader reader_{};
     bool is_open_ = false;
-    bool is_inside_ = false;  // a call of the reader's is on its way
+    bool is_inside_ = false;  // a call of the reader is running
     const char* call_ = "";
-    std::uint64_t accesses_ = 0;  // of this call, since the last change
+    std::uint64_t accesses_ = 0;  // of the current call, since the last change
     std::uint64_t quiet_ = 0;     // accesses before the next change
     std::uint64_t next_inode_ = 1;
-    std::uint64_t current_inode_ = 0;  // what identify answers
+    std::uint64_t current_inode_ = 0;  // the answer of identify
     std::uint64_t session_ = 0;
-    int attach_error_ = 0;  // the last one that was answered
+    int attach_error_ = 0;  // the last one that was returned
     std::uint64_t read_pos_ = 0, read_inode_ = 0;
     bool has_sequence_ = false;
     std::uint64_t sequence_ = 0, sequence_session_ = 0;
@@ -127,7 +128,7 @@ void Stage::before(const kmes_order_access& access) {
     quiet_ = drawn % 32;
     if (drawn >= 224) {
         mapping->retire();
-        if (drawn >= 240) current_inode_ = 0;  // and there is a newer one
+        if (drawn >= 240) current_inode_ = 0;  // and there is a newer buffer
     } else {
         mapping->change(bytes_);
     }
@@ -159,7 +160,7 @@ int Stage::attach(kmes_mapping* mapping) {
     accesses_ = bytes_.empty() ? accesses_ + 64 : 0;
     const std::uint64_t drawn = bytes_.below(32);
     if (restless_ == 0 && (bytes_.empty() || drawn == 31)) return draw_error();
-    // The buffer that the reader has already, once more.
+    // The current buffer of the reader once more.
     for (HostileMapping& one : mappings()) {
         if (one.is_attached && one.inode() == current_inode_ && drawn < 28) {
             describe(one, mapping);
@@ -185,10 +186,10 @@ int Stage::identify(kmes_mapping* mapping) {
     accesses_ = bytes_.empty() ? accesses_ + 64 : 0;
     const std::uint64_t drawn = bytes_.below(32);
     if (drawn == 31) return draw_error();
-    // A producer that swaps at every attach.
+    // The producer swaps at every attach.
     if (drawn == 27) restless_ = 100;
     if (restless_ > 0 && !bytes_.empty()) --restless_;
-    if (drawn >= 29 || restless_ > 0) current_inode_ = 0;  // another one by now
+    if (drawn >= 29 || restless_ > 0) current_inode_ = 0;  // it has been replaced by now
     mapping->device = drawn == 26 ? 8 : 7;
     mapping->inode = current_inode_;
     mapping->session = session_ + (drawn == 25);
@@ -207,7 +208,7 @@ int Stage::barrier() {
     return has_barrier(*sleeping_on()) ? 0 : -EPERM;
 }
 
-// The buffer that the reader has now.
+// The current buffer of the reader.
 const HostileMapping* Stage::sleeping_on() {
     return holding(reader_.shared.futex_counter, 4);
 }
@@ -237,7 +238,7 @@ void Stage::begin_call(const char* name) {
     is_inside_ = true;
 }
 
-// 5.1.8.1: the read position of one buffer only ever rises.
+// 5.1.8.1: the read position in one buffer never moves back.
 void Stage::end_call() {
     is_inside_ = false;
     if (reader_.mapping.inode == read_inode_ && reader_.read_pos < read_pos_)
@@ -250,7 +251,7 @@ void Stage::end_call() {
 void Stage::expect_result(int result, std::initializer_list<int> documented) {
     for (const int one : documented)
         if (result == one) return;
-    // What an attach to a newer buffer said, or the check of it.
+    // The error of an attach to a newer buffer, or of its check.
     if (result == attach_error_ && result != 0) return;
     if (result == -EPROTO || result == -EPROTONOSUPPORT || result == -EINVAL) return;
     if (result == -EBADMSG && reader_.stopped && config_.stop_on_corrupt) return;
@@ -320,7 +321,7 @@ void Stage::peek() {
         end_call();
         expect(result == KMES_READ_EVENT || !whole, "nothing was shown, and that was whole");
     }
-    if (bytes_.below(4) == 3) return;  // never released: any other call ends it
+    if (bytes_.below(4) == 3) return;  // not released: any other call ends it
     begin_call("kmes_reader_release");
     const bool whole = kmes_reader_release(&reader_);
     end_call();
@@ -344,7 +345,7 @@ void Stage::bulk() {
     if (result == -EMSGSIZE && asks) expect(needed > room, "-EMSGSIZE, and it would have fitted");
     if (result != KMES_READ_EVENT) return;
     std::array<kmes_event_view, 3> views{};
-    // One by one, or some at a time.
+    // Takes events one by one, or several at a time.
     const bool one = room % 2 == 0;
     std::size_t taken = 0;
     do {
@@ -367,7 +368,7 @@ void Stage::wait() {
     expect_result(result, {1, -ETIMEDOUT, -EINTR, kNothingLeft});
 }
 
-// As a set of readers sleeps.
+// Sleeps as a set of readers does.
 void Stage::wait_in_parts() {
     kmes_wait wait{};
     begin_call("kmes_reader_wait_begin");

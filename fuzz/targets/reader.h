@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The reference reader (kmes/reader.h) over mappings whose every byte is hostile and changes
-// between its accesses. The bytes say what each attach answers, what stands in the mapping, what is
-// changed before which access, which calls are made, and what a sleep answers.
+// The reference reader (kmes/reader.h) on mappings whose bytes are all hostile and change between
+// its accesses. The input says what each attach returns, what the mapping contains, what changes
+// before which access, which calls are made, and what a sleep returns.
 //
-// Whatever they say: each access lies in a mapping that the reader holds; the only store is to
-// need_wake; each call ends soon after the last change; the read position never moves back; what is
-// delivered lies in the caller's buffer, with lengths that hold (E7) and rising sequence numbers
-// (E21); an error is one that the call's comment names.
+// For any input, these must hold:
+// - Each access is inside a mapping of the reader, and the only store is to need_wake.
+// - Each call ends soon after the last change, and the read position never moves back.
+// - A delivered event is in the caller's buffer, with valid lengths (E7) and a rising sequence
+//   number (E21).
+// - An error is one that the call's comment names.
 #ifndef KMES_FUZZ_TARGETS_READER_H_
 #define KMES_FUZZ_TARGETS_READER_H_
 

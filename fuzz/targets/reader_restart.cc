@@ -52,7 +52,7 @@ class Play {
   private:
     tests::World& current() { return *producers_.back(); }
 
-    // Another producer has the CPU: a new session, or the numbers of the old one go on.
+    // Gives the CPU to another producer: with a new session, or continuing the old numbers.
     void start_producer() {
         tests::WorldSetup setup;
         const bool resumes = !producers_.empty() && choices_.one_in(3);
@@ -98,7 +98,7 @@ class Play {
         }
     }
 
-    // What a producer, or its end, does.
+    // An action of a producer, or its end.
     void act() {
         switch (choices_.below(4)) {
             case 0:
@@ -118,7 +118,7 @@ class Play {
         expect(result == 0 || result == error_, "the result of kmes_reader_open");
     }
 
-    // Another reader goes on from the place of this one.
+    // Another reader continues at this one's position.
     void reopen() {
         if (choices_.one_in(4))
             config_.place = {};
@@ -166,7 +166,7 @@ class Play {
     static inline Play* playing = nullptr;
 
     Choices choices_;
-    std::vector<std::unique_ptr<tests::World>> producers_;  // the last one has the CPU
+    std::vector<std::unique_ptr<tests::World>> producers_;  // the last one owns the CPU
     std::map<std::uint64_t, std::uint64_t> delivered_;      // the last number of each session
     kmes_reader_config config_{};
     kmes_reader reader_{};

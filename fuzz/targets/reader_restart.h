@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The reader beside producers that are killed and come again (E25): it delivers nothing twice
-// within a session, also where another reader goes on from its place, and every call ends.
+// The reader with producers that are killed and restarted (E25). Within a session it delivers
+// nothing twice, even if another reader continues at its position, and every call ends.
 #ifndef KMES_FUZZ_TARGETS_READER_RESTART_H_
 #define KMES_FUZZ_TARGETS_READER_RESTART_H_
 

@@ -25,7 +25,7 @@ using record::Reader;
 using record::ReadResult;
 
 constexpr std::uint64_t kFileId = 0x0123456789abcdef;
-// Of rare values among the choices.
+// How rare unusual values are among the choices.
 constexpr std::uint64_t kSeldom = 16;
 
 template <typename T>
@@ -58,7 +58,7 @@ std::string make_header(FuzzedBytes* choices) {
 std::string make_event(FuzzedBytes* choices) {
     const std::string_view type = choices->piece(1 + choices->below(8));
     const std::string_view payload = choices->piece(choices->below(32));
-    // Now and then it says something else than it is.
+    // Occasionally the header has a wrong size.
     const std::uint64_t wrong = choices->below(kSeldom);
     std::string event;
     put(&event, static_cast<std::uint32_t>(29 + type.size() + payload.size() + (wrong == 1)));
@@ -133,13 +133,13 @@ std::string make_file(FuzzedBytes* choices) {
     return file;
 }
 
-// -- What the reader says of it -------------------------------------------------------------------
+// -- What the reader returns --
 
 std::string_view text_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// As the block has it, from what the reader has made of it.
+// Converts an item of the reader to the form in the block.
 ModelItem model_of(const Item& item) {
     ModelItem model = {static_cast<std::uint32_t>(item.kind), ""};
     if (item.kind == ItemKind::kEvent) {
@@ -156,7 +156,8 @@ ModelItem model_of(const Item& item) {
     return model;
 }
 
-// The six bytes after the CPU are 0 in a file of a right writer, and the reader does not show them.
+// The six bytes after the CPU are 0 in a correct writer's file, and the reader does not return
+// them.
 void clear_padding(ModelItem* item) {
     if (item->kind == 2 || item->kind == 3) std::fill_n(item->content.begin() + 2, 6, '\0');
 }
@@ -183,7 +184,7 @@ void check_line(const std::string& line) {
     expect(!line.empty() && is_plain, "what is wrong is not one line: " + line);
 }
 
-// Blocks after the damage are whole ones of the file, each with a higher index than the one before.
+// Blocks after the damage must be whole blocks of the file, with rising indexes.
 void check_rest(Reader* reader, std::string_view file, const ModelFile& model) {
     std::uint64_t least = model.blocks.size();
     for (std::size_t at = *model.damaged_at; reader->skip_damage();) {
@@ -234,7 +235,7 @@ int kmes_fuzz_record(const std::uint8_t* data, std::size_t size) {
     FuzzedBytes choices(data, size);
     const bool is_raw = choices.below(2) == 1;
     const std::string file = is_raw ? std::string(choices.rest()) : make_file(&choices);
-    // In memory of its own: what is read beyond the end is seen.
+    // In a separate allocation, so that a read beyond the end is noticed.
     const auto copy = std::make_unique<char[]>(file.size());
     if (!file.empty()) std::memcpy(copy.get(), file.data(), file.size());
     check_file({copy.get(), file.size()});

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The reader of record files (record/reader.h) against a second one, written from
-// docs/record-format.md: both give the same blocks up to the same damage, in one line, and after
-// the damage only whole blocks of the file. Nothing is read outside of the file.
+// Compares the reader of record files (record/reader.h) with a second one, written from
+// docs/record-format.md. Both must return the same blocks up to the same damage, which is one line,
+// and after the damage only whole blocks of the file. Nothing may be read outside of the file.
 //
-// The input: the bytes of a file, or choices of a file with right checksums and of edits to it.
+// The input: the bytes of a file, or choices for a file with correct checksums and for edits of it.
 #ifndef KMES_FUZZ_TARGETS_RECORD_H_
 #define KMES_FUZZ_TARGETS_RECORD_H_
 

@@ -49,7 +49,7 @@ bool is_right(const ModelItem& item) {
     }
 }
 
-// False: the body is not `count` items.
+// Returns false if the body is not `count` items.
 bool take_items(std::string_view body, std::uint32_t count, std::vector<ModelItem>* items) {
     for (; !body.empty(); --count) {
         if (count == 0 || body.size() < kItemBytes) return false;

@@ -37,7 +37,7 @@ struct ModelFile {
 std::uint32_t model_crc32c(std::string_view bytes);
 ModelFile model_file(std::string_view file);
 
-// The whole block at `offset`, whatever its index; nothing: there is none.
+// Returns the whole block at `offset`, whatever its index; nothing if there is none.
 std::optional<ModelBlock> model_block(std::string_view file, std::size_t offset,
                                       std::uint64_t file_id);
 

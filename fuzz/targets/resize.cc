@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// See resize.h. An operation is a byte that says which, and one or two for its sizes; settings and
-// readers come from the first three bytes.
+// See resize.h. An operation is one byte for its kind, and one or two for its sizes. The first
+// three bytes determine settings and readers.
 #include "fuzz/targets/resize.h"
 
 #include <algorithm>
@@ -65,8 +65,7 @@ class Chain {
         return swap;
     }
 
-    // Sizes around what the ring has an edge at: the smallest, half of it, what is left before the
-    // wrap.
+    // Sizes at the edges of the ring: the smallest, half of it, and the rest before the wrap.
     Operation event(Verb verb) {
         const std::uint64_t drawn = bytes_.below(256);
         Operation event(verb);
@@ -79,7 +78,7 @@ class Chain {
         return event;
     }
 
-    // One in four of those that can is started, and stands still until something else comes.
+    // One in four suitable operations is started, and pauses until another one comes.
     void maybe_started(Operation operation, std::uint64_t drawn) {
         operation.is_started = drawn >= 192;
         add(operation);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Chains of resizes in pieces, with emissions, nudges and readers in between: every two bytes or
-// three are one operation of a script (resize.cc has the table), which is then played.
+// Chains of resizes in pieces, with emissions, nudges and readers in between. Each two or three
+// bytes are one operation of a script (resize.cc has the table), which is then played.
 #ifndef KMES_FUZZ_TARGETS_RESIZE_H_
 #define KMES_FUZZ_TARGETS_RESIZE_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The events of one CPU of a producer, as a consumer in its process sees them: the reference reader
-// on a mapping of its own, read-only where consumers have it so.
+// on a mapping of its own, read-only where consumers may not write.
 #ifndef KMES_FUZZ_TARGETS_RING_EVENTS_H_
 #define KMES_FUZZ_TARGETS_RING_EVENTS_H_
 
@@ -28,14 +28,14 @@ struct RingEvent {
 class RingEvents {
   public:
     RingEvents(Producer* producer, std::uint16_t cpu);
-    // On the files that a server has passed, until the next resize.
+    // Reads from the files that a server has passed, until the next resize.
     RingEvents(Producer* producer, std::uint16_t cpu, int metadata_fd, int data_fd,
                std::uint64_t capacity_bytes);
     ~RingEvents();
     RingEvents(const RingEvents&) = delete;
     RingEvents& operator=(const RingEvents&) = delete;
 
-    // False: there is none now.
+    // Returns false if there is no event now.
     bool next(RingEvent* event);
 
   private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// See schedule.h. A scenario is a script itself; its lines of the producer are begun one by one, by
-// the bytes.
+// See schedule.h. A scenario is itself a script; the bytes begin its producer lines one by one.
 #include "fuzz/targets/schedule.h"
 
 #include <iterator>
@@ -24,7 +23,7 @@ using props::Verb;
 
 constexpr std::size_t kMostLines = 300;
 
-// Only ever appended to: the first byte of a kept input says the number.
+// Append only: the first byte of a saved input is the number.
 constexpr std::string_view kScenarios[] = {
     // A lap around one reader.
     "emit payload=70\nemit payload=40 seed=1\nemit payload=97 seed=2\nemit payload=98 seed=3\n"
@@ -37,7 +36,7 @@ constexpr std::string_view kScenarios[] = {
     "reader form=run spin=1\nemit payload=10\nemit payload=20 seed=1\nemit payload=30 seed=2\n",
     "settings position=18446739675663040000\nreader spin=0\nbatch\nadd payload=50\n"
     "add payload=97 seed=1\nadd payload=97 seed=2\nend\nemit seed=3\n",
-    // A resize around a reader that sleeps, or reads.
+    // A resize while a reader sleeps or reads.
     "emit payload=60\nresize capacity=512\nemit payload=200 seed=1\nresize capacity=256\n"
     "emit payload=60 seed=2\nnudge buffer=0\n",
     "reader form=bulk\nemit payload=60\nemit payload=60 seed=1\nprepare capacity=256\ncopy\n"
@@ -53,7 +52,7 @@ constexpr std::string_view kScenarios[] = {
     "reader consumer=0 sharing=shared\nreader consumer=1 sharing=shared spin=2\n"
     "reader consumer=2 sharing=shared form=bulk\nemit\nbatch\nadd seed=1\nadd seed=2\nend\n"
     "retire\n",
-    // Interrupts: what is begun inside of another (E16).
+    // Interrupts: operations that begin inside of another one (E16).
     "emit payload=98\nreserve payload=98 seed=1\nemit seed=2\nfill bytes=10\ncommit\n"
     "reserve payload=98 seed=3\nabandon\nemit payload=98 seed=4\n",
     "settings guard=platform\nbatch\nadd payload=90\nemit payload=90 seed=1\nadd payload=90 "
@@ -109,7 +108,7 @@ props::Script decode(FuzzedBytes& bytes) {
             begin_next(true);
         }
     }
-    // Everything to its end, and everybody to sleep.
+    // Runs every operation to its end, and every consumer until it sleeps.
     script.operations.push_back(Operation(Verb::finish));
     while (next < scenario.operations.size()) begin_next(false);
     for (const Operation& reader : readers)

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The bytes choose the interleaving: the first one a scenario (schedule.cc has them), each further
-// one what runs next: an access or more of the producer's operation, of a consumer, or the next
-// operation begins. At the end everything runs to its end. What comes of it is a script, which is
-// then played.
+// The bytes choose the interleaving. The first byte selects a scenario (in schedule.cc), each
+// further one what runs next: some accesses of the producer's operation or of a consumer, or the
+// next operation. Finally everything runs to its end. The result is a script, which is then played.
 #ifndef KMES_FUZZ_TARGETS_SCHEDULE_H_
 #define KMES_FUZZ_TARGETS_SCHEDULE_H_
 

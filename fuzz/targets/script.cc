@@ -26,7 +26,7 @@ int kmes_fuzz_script(const std::uint8_t* data, std::size_t size) {
     fuzz::expect(
         std::holds_alternative<props::Script>(again) && std::get<props::Script>(again) == script,
         "what is printed is not read back as the same script:\n" + printed);
-    // Not kept by an engine: nothing is to be found near it.
+    // The engine must not keep it: nothing can be found near it.
     if (!fuzz::is_quick(script)) return -1;
     fuzz::play_or_abort(script);
     return 0;

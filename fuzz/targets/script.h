@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The text of a script (docs/script-format.md): parsed, printed and parsed again, and played on the
-// core beside the model. Text that is no script must be answered with an error, and no more.
+// core and the model. Text that is no script must only give an error.
 #ifndef KMES_FUZZ_TARGETS_SCRIPT_H_
 #define KMES_FUZZ_TARGETS_SCRIPT_H_
 

@@ -30,11 +30,11 @@ constexpr std::uint64_t kCapacityBytes = HostileServer::kCapacityBytes;
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr std::uint32_t kLongBytes = KMES_SOCKET_INLINE_MAX_BYTES + 1;
 constexpr std::uint64_t kMillisecondNs = 1000000;
-// A reader asks its producer after some of these (kmes/reader.h).
+// For some of these a reader checks its producer (kmes/reader.h).
 constexpr std::uint64_t kTimeouts[] = {0, kMillisecondNs, 60 * kMillisecondNs,
                                        2000 * kMillisecondNs};
 
-// 0, or a negative error number.
+// Returns 0, or a negative error number.
 int checked(int error) {
     expect(error <= 0 && error >= kLeastError, "an error of libkmes is an error number");
     return error;
@@ -44,7 +44,7 @@ int by_errno(int result) {
     return checked(result == 0 ? 0 : -errno);
 }
 
-// Sleeps take no time: nobody wakes this reader.
+// A platform whose sleeps take no time, because nobody wakes this reader.
 kmes_platform* sleepless_platform() {
     static kmes_platform platform = *kmes_user_platform();
 
@@ -146,7 +146,7 @@ class Play {
         if (fds_.empty()) return;
         if (by_errno(kmes_map(fds_[choice % fds_.size()], mapped.capacity_bytes, &mapped.base)))
             return;
-        // Perhaps an older one: a server can pass a file twice, and say another capacity.
+        // Perhaps an older one: a server can pass a file twice, with another capacity.
         expect(std::find(capacities_.begin(), capacities_.end(), mapped.capacity_bytes) !=
                    capacities_.end(),
                "the capacity of a mapping is that of an attach");
@@ -165,7 +165,7 @@ class Play {
         fds_.pop_back();
     }
 
-    // A page that is not there any more is SIGBUS.
+    // Accesses the memory: a page that no longer exists would raise SIGBUS.
     void use(void* base, std::uint64_t bytes) {
         auto* at = static_cast<volatile std::uint8_t*>(base);
 

@@ -21,10 +21,10 @@ namespace kmes::fuzz {
 namespace {
 
 constexpr std::size_t kMaxDescriptors = 253;
-constexpr int kSeveral = 1;  // of expected_error: the request's own check says
+constexpr int kSeveral = 1;  // of expected_error: the check of the request itself decides
 constexpr int kLeastError = -4095;
 
-// The server's room for descriptors; what is more makes a request malformed.
+// Whether the descriptors fit into the server's room; more make a request malformed.
 bool is_well_formed(const SentPacket& packet) {
     if (!packet.has_whole_request() || packet.fds.size() > 2) return false;
     const kmes_socket_request request = packet.request();
@@ -143,7 +143,7 @@ void SocketPeer::send(SentPacket packet) {
     if (sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
     last_error_ = 1;
     packet.is_memory_file = !packet.fds.empty() && fcntl(packet.fds[0], F_GET_SEALS) >= 0;
-    // A server need not go on with a client that does not read, or that has said the end.
+    // A server may drop a client that does not read, or that has said the end.
     if (packet.bytes.empty() || !sent_.empty()) may_end_ = true;
     sent_.push_back(std::move(packet));
 }
@@ -191,7 +191,7 @@ void SocketPeer::receive() {
     message.msg_controllen = sizeof(control);
     const ssize_t got = recvmsg(fd_, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 
-    if (got < 0 && (errno == EAGAIN || errno == ECONNRESET)) return;  // what was sent comes next
+    if (got < 0 && (errno == EAGAIN || errno == ECONNRESET)) return;  // what was sent arrives next
     if (got <= 0) {
         expect(is_over_ || may_end_ || facts_->has_time_passed,
                "a server goes on with a client that gave no reason to end");
@@ -218,7 +218,7 @@ void SocketPeer::receive() {
     check(packet, room.reply);
 }
 
-// The one that is right, or kSeveral. -EPROTO ends the connection.
+// Returns the correct error, or kSeveral. -EPROTO ends the connection.
 int SocketPeer::expected_error(const SentPacket& packet) const {
     const kmes_socket_request request = packet.request();
     const bool is_there = request.cpu < facts_->producer->cpus();
@@ -299,12 +299,13 @@ void SocketPeer::check_identify(const SentPacket& packet, const kmes_socket_repl
 
     expect_equal(facts_->producer->look(packet.request().cpu, &now), 0, "the result of look");
     expect_equal(reply.device, now.buffers[0]->device(), "the device");
-    // A resize may have come since the reply was sent.
+    // A resize may have happened since the reply was sent.
     if (!facts_->has_time_passed && now.buffers[0]->inode() != reply.inode)
         expect(now.buffers[0]->buffer()->generation > 1, "the inode is that of the buffer");
 }
 
-// What the body's file has now: with a body that does not change, what it had when it was served.
+// The current bytes of the body's file. If the body does not change, these are the bytes that were
+// served.
 bool SocketPeer::body_bytes(const SentPacket& packet, std::uint64_t offset, std::uint64_t bytes,
                             std::string* text) const {
     const std::string_view inside = packet.body();

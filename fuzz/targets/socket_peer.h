@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A peer of a producer's socket that sends what it likes, and knows what the answer has to be: a
-// second implementation of what docs/producer-socket.md and kmes/user/socket_protocol.h say.
+// A peer of a producer's socket that sends anything, and knows the correct answer. It is a second
+// implementation of docs/producer-socket.md and kmes/user/socket_protocol.h.
 #ifndef KMES_FUZZ_TARGETS_SOCKET_PEER_H_
 #define KMES_FUZZ_TARGETS_SOCKET_PEER_H_
 
@@ -18,15 +18,15 @@
 
 namespace kmes::fuzz {
 
-// What was read from the rings, until a reply accounts for it.
+// Events read from the rings, until a reply accounts for them.
 class EventLog {
   public:
     void add(const RingEvent& event);
-    // A reply says that this was emitted.
+    // A reply says that this event was emitted.
     void claim(const RingEvent& event);
-    // As the above, where nobody knows the bytes.
+    // As claim(), for events of unknown bytes.
     void claim_unknown(std::uint64_t count) { unknown_ += count; }
-    // How many nobody has accounted for.
+    // The number of events that no reply accounts for.
     std::uint64_t unclaimed() const { return events_.size() + lost_; }
     std::uint64_t unknown() const { return unknown_; }
     std::uint64_t seen() const { return seen_; }
@@ -40,20 +40,20 @@ class EventLog {
     std::uint64_t unknown_ = 0;
 };
 
-// The server, as its peers know it.
+// The facts about the server that its peers know.
 struct ServerFacts {
     Producer* producer = nullptr;
     EventLog* log = nullptr;
     Serves serves = Serves::kAttachAndEmit;
     std::uint64_t max_event_bytes = 0;
-    bool has_time_passed = false;  // enough for a limit in time
+    bool has_time_passed = false;  // more than the time limit
 };
 
-// One packet, and what it asks for.
+// One packet, and its request.
 struct SentPacket {
     std::string bytes;
     std::vector<int> fds;
-    bool is_memory_file = false;  // the first of them
+    bool is_memory_file = false;  // the first descriptor is one
     bool is_body_known = true;    // its bytes do not change
 
     bool has_whole_request() const { return bytes.size() >= sizeof(kmes_socket_request); }
@@ -71,20 +71,20 @@ class SocketPeer {
     int fd() const { return fd_; }
     bool is_open() const { return fd_ >= 0; }
     void send(SentPacket packet);
-    // Takes one packet of the server's, if there is one, and checks it.
+    // Receives one packet of the server, if there is one, and checks it.
     void receive();
-    // Half of the connection, or all (2).
+    // Shuts down half of the connection, or all of it (2).
     void shut_down(int how);
     void close_now();
-    // The bytes of a file have changed, or may.
+    // The bytes of this file may have changed.
     void forget_body(int fd);
-    // The server owes an answer, and has no excuse.
+    // Whether the server owes an answer, without an excuse.
     bool is_owed() const;
-    // Packets that nobody knows the fate of.
+    // Packets without a known result.
     const std::deque<SentPacket>& unanswered() const { return sent_; }
-    // The answer to the last packet, for an honest peer: 1: none yet.
+    // The answer to the last packet, for an honest peer; 1: none yet.
     int last_error() const { return last_error_; }
-    // Descriptors of the last answer, until the next one.
+    // The descriptors of the last answer, until the next one.
     const std::vector<int>& received_fds() const { return received_; }
     std::uint64_t last_capacity() const { return last_capacity_; }
 
@@ -102,13 +102,13 @@ class SocketPeer {
 
     const ServerFacts* const facts_;
     int fd_ = -1;
-    std::deque<SentPacket> sent_;  // without an answer
+    std::deque<SentPacket> sent_;  // not yet answered
     std::vector<int> received_;
     std::uint64_t last_capacity_ = 0;
     int last_error_ = 1;
     bool is_lease_ = false;
     bool is_over_ = false;  // the server has said that it ends
-    bool may_end_ = false;  // the peer has given a reason to end without a word
+    bool may_end_ = false;  // the peer has given a reason to end without a reply
 };
 
 }  // namespace kmes::fuzz

@@ -36,8 +36,8 @@ constexpr std::uint64_t kSteps[] = {1, 400, 5001, 10001};  // ms
 constexpr int kSettleSteps = 16;
 constexpr std::uint32_t kAttaches[] = {KMES_SOCKET_ATTACH, KMES_SOCKET_LEASE,
                                        KMES_SOCKET_LEASE_WITH_MEMBARRIER};
-// Steps until an honest peer is served, and more: a step accepts one connection, and each operation
-// can leave one.
+// Enough steps to serve an honest peer: a step accepts one connection, and each operation can leave
+// one.
 constexpr int kPatience = kMaxOperations + kSettleSteps;
 
 std::span<const std::byte> bytes_of(std::string_view text) {
@@ -73,7 +73,7 @@ class Play {
         settle();
     }
 
-    // What ends with the destructors must be all there is.
+    // After the destructors nothing else may be left.
     void end() {
         for (auto& peer : peers_) peer->close_now();
         loop_->close_all();
@@ -167,7 +167,7 @@ class Play {
         return byte < 0xF8 ? KMES_SOCKET_ALL_CPUS : bytes_.take<std::uint32_t>();
     }
 
-    // A request that is right, but for a field or two.
+    // Sends a request that is correct except for a field or two.
     void send_request() {
         SocketPeer* peer = pick_peer();
         const std::uint8_t shape = bytes_.take<std::uint8_t>();
@@ -213,7 +213,7 @@ class Play {
         peer->send(std::move(packet));
     }
 
-    // Types and payloads, then entries that point to them, or do not.
+    // Sends types and payloads, then entries that point to them or elsewhere.
     void send_batch() {
         SocketPeer* peer = pick_peer();
         std::string file(bytes_.piece(bytes_.below(64)));
@@ -278,7 +278,7 @@ class Play {
         if (last_file_ < 0) return;
         std::uint64_t how = bytes_.below(6);
 
-        // A process that may attach may write there (E25), but cannot cut it off.
+        // A process that may attach may write there (E25), but cannot truncate the file.
         if (std::find(metadata_files_.begin(), metadata_files_.end(), last_file_) !=
             metadata_files_.end())
             how %= 2;
@@ -299,7 +299,7 @@ class Play {
         peers_.erase(place);
     }
 
-    // A packet that was sent is served, or not.
+    // A sent packet may or may not be served.
     void remember_unanswered(const SocketPeer& peer) {
         for (const SentPacket& packet : peer.unanswered()) {
             const kmes_socket_request request = packet.request();
@@ -340,7 +340,7 @@ class Play {
 
     // -- An honest peer --
 
-    // Steps until there is an answer.
+    // Makes steps until there is an answer.
     int ask(SocketPeer* peer, std::uint32_t operation, std::uint32_t cpu, std::string_view type,
             std::string_view payload) {
         const std::string body = std::string(type) + std::string(payload);
@@ -397,7 +397,7 @@ class Play {
         }
     }
 
-    // Everything that can be served is, and accounted for.
+    // Serves everything that can be served, and accounts for it.
     void settle() {
         for (int i = 0; i < kSettleSteps; ++i) {
             step();
@@ -425,7 +425,7 @@ class Play {
     PassedFiles files_;
     std::vector<std::unique_ptr<RingEvents>> rings_;
     std::vector<std::unique_ptr<SocketPeer>> peers_;
-    std::uint64_t possible_ = 0;  // events of requests whose answers nobody has read
+    std::uint64_t possible_ = 0;  // events of requests with unread answers
     std::uint64_t passed_ms_ = 0;
     std::vector<int> metadata_files_;  // of the rings
     int last_file_ = -1;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// Hostile peers of a producer's socket (docs/producer-socket.md), step by step in one thread: the
-// bytes say what is sent, by which of several connections, with which descriptors, when a peer
-// stops to read, says the end or goes, when a passed file changes, when the server's loop and its
-// workers do a step, and when the producer emits, resizes, or time passes.
+// Hostile peers of a producer's socket (docs/producer-socket.md), step by step in one thread. The
+// bytes say what is sent, by which connection, and with which descriptors. They also say when a
+// peer stops reading, says the end or leaves, and when a passed file changes. They order the steps
+// of the server's loop and its workers, emissions, resizes, and time.
 //
-// Whatever they say: each answer is the one that the documentation names for the request; an honest
-// peer attaches, emits and reads its event; what is in the rings is what was emitted, and nothing
-// else; no descriptor and no mapping is left at the end.
+// For any input, these must hold:
+// - Each answer is the documented one for its request.
+// - An honest peer attaches, emits and reads its event.
+// - The rings contain exactly what was emitted.
+// - No descriptor and no mapping is left at the end.
 #ifndef KMES_FUZZ_TARGETS_SOCKET_SERVER_H_
 #define KMES_FUZZ_TARGETS_SOCKET_SERVER_H_
 

@@ -48,7 +48,7 @@ struct Reader {
     bool is_open = false;
 };
 
-// Mappings of memory files: the buffers, and what the table keeps of them.
+// The number of mappings of memory files: buffers, and what the table keeps of them.
 std::size_t mapped_buffers() {
     const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     std::string text;
@@ -64,7 +64,7 @@ std::size_t mapped_buffers() {
     return count;
 }
 
-// What a call may have done to the descriptors that are not the program's.
+// The permitted effect of a call on the descriptors that are not the program's.
 enum class Effect { none_new, one_new };
 
 class Play {
@@ -117,7 +117,7 @@ class Play {
     // The descriptors that libkmes has kept.
     OpenNumbers kept() const { return open_numbers() & ~files_.numbers(); }
 
-    // One call of libkmes. `before` is what it had kept.
+    // Checks one call of libkmes. `before`: the descriptors kept before it.
     void expect_kept(const OpenNumbers& before, Effect effect) {
         files_.expect_untouched();
         const OpenNumbers now = kept();
@@ -229,7 +229,7 @@ class Play {
             if (result <= 0) break;
         }
         expect(result >= 0 || result == -ESHUTDOWN || result == -ENOSYS, "a reader fails");
-        // A reader that comes over to another buffer has another lease.
+        // A reader that moves to another buffer has another lease.
         expect_kept(before, Effect::one_new);
     }
 
@@ -279,11 +279,11 @@ class Play {
         int status = 0;
         while (::waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
         if (status != 0) fail("a forked child ends with status " + std::to_string(status));
-        // The child's choices are the parent's too: it goes on from the same byte.
+        // The child continues from the same byte as the parent.
         files_.expect_untouched();
     }
 
-    // Calls that nobody may make: all refused, and nothing changes.
+    // Calls with invalid arguments: all are refused, and nothing changes.
     void refused() {
         const OpenNumbers before = kept();
         void* base = kUntouched;
@@ -310,7 +310,7 @@ class Play {
         expect_kept(before, Effect::none_new);
     }
 
-    // The program closes and unmaps what it has; then libkmes has nothing either.
+    // The program closes and unmaps everything; then libkmes must have nothing left either.
     void end() {
         for (Reader& reader : readers_) close_reader(&reader);
         for (Mapping& mapping : mappings_) unmap(&mapping);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT
 //
-// What libkmes keeps for a program between its calls (tables and leases), under any order of calls
+// What libkmes keeps for a program between its calls (tables and leases), for any order of calls
 // and closes. A producer in a process of its own serves two CPUs (tables_producer.h).
 //
-// The input is what the program does, one byte or more for each action: attach, map, unmap, emit,
-// readers, close, dup, dup2 over any number, files of its own, closing a range of numbers, a resize
-// or a restart of the producer, a fork whose child goes on and exits.
+// The input is what the program does, one byte or more for each action. Actions are attach, map,
+// unmap, emit, readers, close, dup, dup2 over any number, files of its own, and closing a range of
+// numbers. Others are a resize or a restart of the producer, and a fork whose child continues and
+// exits.
 //
 // After each action the descriptors are compared with a model of the program's own, by device and
-// inode. libkmes never closes nor replaces a descriptor of the program and never hands one out.
-// Every other open descriptor is the connection of a lease, of which a successful attach adds at
-// most one and every other call none. A refused call changes nothing. A buffer whose descriptor is
-// open can be mapped, and its mapping is a ring. When the program has closed and unmapped
-// everything, no descriptor, no entry of the table and no mapping of a buffer is left.
+// inode. libkmes never closes, replaces or returns a descriptor of the program. Every other open
+// descriptor is the connection of a lease. A successful attach adds at most one, every other call
+// none. A refused call changes nothing. A buffer with an open descriptor can be mapped, and its
+// mapping is a ring. After the program has closed and unmapped everything, no descriptor, table
+// entry or mapping of a buffer is left.
 #ifndef KMES_FUZZ_TARGETS_TABLES_H_
 #define KMES_FUZZ_TARGETS_TABLES_H_
 

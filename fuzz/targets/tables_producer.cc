@@ -66,14 +66,14 @@ void run(const std::string& address, int orders, int answers) {
     }
 }
 
-// Process numbers are not enough: each sandbox counts its own, and all share the abstract names.
+// A process number is not enough: each sandbox counts its own, but all share the abstract names.
 std::string free_address() {
     std::uint64_t number = 0;
     expect(::getrandom(&number, sizeof number, 0) == sizeof number, "no random number");
     return "@kmes-fuzz-tables-" + std::to_string(number);
 }
 
-// Out of the way of the numbers that a program closes.
+// Moves the descriptor away from the numbers that a program closes.
 int out_of_the_way(int fd) {
     const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, kFirstReserved);
     ::close(fd);

@@ -12,18 +12,18 @@ namespace kmes::fuzz {
 inline constexpr int kTablesCpus = 2;
 inline constexpr std::uint64_t kTablesCapacity = 65536;
 inline constexpr std::uint64_t kTablesOtherCapacity = 131072;
-// Numbers of descriptors from here on are the fuzzer's: a program closes none of them.
+// Descriptor numbers from here on belong to the fuzzer: a program closes none of them.
 inline constexpr int kFirstReserved = 128;
 
 class TablesProducer {
   public:
-    // The one of this process, made at the first call; KMES_SOCKET names it from then on.
+    // The producer of this process, made at the first call; KMES_SOCKET names it from then on.
     static TablesProducer& get();
 
-    // To the other one of the two capacities, or back to the first one where it has another.
+    // Resizes to the other one of two capacities; from any further one, to the first.
     void resize();
     void reset();
-    // Retires it and starts another one at the same address.
+    // Retires the producer, and starts another one at the same address.
     void restart();
 
   private:

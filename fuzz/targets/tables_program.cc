@@ -15,7 +15,7 @@
 namespace kmes::fuzz {
 namespace {
 
-// What this process had open before the first input: of an engine, or inherited.
+// What this process had open before the first input: by the engine, or inherited.
 const OpenNumbers& foreign() {
     static const OpenNumbers kForeign = [] {
         OpenNumbers open;

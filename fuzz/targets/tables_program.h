@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A model of the descriptors of a program: which numbers are its own, and what each of them is, by
-// device and inode. Knows no libkmes.
+// A model of a program's descriptors: which numbers belong to it, and the file of each, by device
+// and inode. Knows no libkmes.
 #ifndef KMES_FUZZ_TARGETS_TABLES_PROGRAM_H_
 #define KMES_FUZZ_TARGETS_TABLES_PROGRAM_H_
 
@@ -21,32 +21,33 @@ struct Identity {
     bool operator==(const Identity&) const = default;
 };
 
-// {0, 0} where the number is closed.
+// Returns {0, 0} if the number is closed.
 Identity identity_of(int fd);
 
-// By number; those that were open before the first input are nobody's.
+// By number. Those that were open before the first input belong to nobody.
 using OpenNumbers = std::bitset<kFirstReserved>;
 OpenNumbers open_numbers();
 
 class ProgramFiles {
   public:
-    // What a number is to the program.
+    // The meaning of a number for the program.
     struct File {
         bool is_open = false;
-        bool was_attached = false;   // attach gave this number, and it was not closed since
+        bool was_attached = false;   // attach returned this number, and it was not closed since
         std::uint64_t capacity = 0;  // of a buffer; 0: a file of the program's own
         Identity identity;
     };
 
-    // The program has opened a number; 0: no buffer.
+    // The program has opened a number. `capacity` 0: the file is no buffer.
     void add(int fd, std::uint64_t capacity, bool was_attached);
     const File& at(int fd) const { return files_.at(static_cast<std::size_t>(fd)); }
-    // The first open number from `from` on, around; -1: there is none.
+    // Returns the first open number from `from` on, cyclically; -1: there is none.
     int pick(std::uint64_t from) const;
     OpenNumbers numbers() const;
 
     void close(int fd);
-    // Over whatever has the number `to`. Not to a number that is open since before the first input.
+    // Replaces whatever has the number `to`. Leaves a number alone that was open before the first
+    // input.
     void copy_over(int from, int to);
     int copy(int from);
     int open_file();
@@ -54,9 +55,9 @@ class ProgramFiles {
     void close_from(int first);
     static bool is_foreign(int fd);
 
-    // An open number of this buffer that attach gave.
+    // Whether an open number of this buffer came from attach.
     bool has_attached(const Identity& identity) const;
-    // Fails where a file is not what the program opened.
+    // Fails if a file is not the one that the program opened.
     void expect_untouched() const;
 
   private:
