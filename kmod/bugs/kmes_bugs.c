@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Planted bugs: insmod kmes_bugs.ko bug=NAME does one thing that no module may do, so that it is
- * known that `tools/kmes vm` would see it (kmod/bugs/planted.txt says as what). One for each boot:
- * after its first report a detector may be silent.
+ * Planted bugs: insmod kmes_bugs.ko bug=NAME does one thing that no module may do. So a test proves
+ * that `tools/kmes vm` would report it (kmod/bugs/planted.txt says in which words). One bug for
+ * each boot: after its first report a detector may be silent.
  */
 #include <linux/delay.h>
 #include <linux/interrupt.h>
@@ -30,7 +30,7 @@ static DEFINE_MUTEX(first_mutex);
 static DEFINE_MUTEX(second_mutex);
 static int __rcu* rcu_pointer;
 
-/* A pointer of which the compiler knows nothing: it would see most of these bugs itself. */
+/* Hides a pointer from the compiler, which would report most of these bugs itself. */
 static void* hidden(void* pointer) {
     OPTIMIZER_HIDE_VAR(pointer);
     return pointer;
@@ -57,7 +57,7 @@ static void out_of_bounds(void) {
     kfree(memory);
 }
 
-/* As a ring is mapped: its pages twice in a row; and then one byte too far. */
+/* Like a ring: the pages are mapped twice in a row; then an access one byte beyond. */
 static void ring_overrun(void) {
     struct page* page = alloc_page(GFP_KERNEL | __GFP_ZERO);
     struct page* twice[] = {page, page};
@@ -69,7 +69,7 @@ static void ring_overrun(void) {
     __free_page(page);
 }
 
-/* As after a buffer's last user is gone. */
+/* As after the last user of a buffer has gone. */
 static void ring_after_unmap(void) {
     struct page* page = alloc_page(GFP_KERNEL | __GFP_ZERO);
     u8* mapping = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
@@ -120,13 +120,14 @@ static void take_raw(void* unused) {
     raw_spin_unlock(&raw_lock);
 }
 
-/* A lock of process context, taken in an interrupt: it hangs when that comes at the wrong time. */
+/* A process-context lock, taken in an interrupt: deadlocks if the interrupt comes at a wrong
+ * time. */
 static void lock_in_interrupt(void) {
     take_raw(NULL);
     smp_call_function_single(!raw_smp_processor_id(), take_raw, NULL, 1);
 }
 
-/* A spin lock where PREEMPT_RT would sleep: what the path of an emission must not take. */
+/* A spin lock that sleeps on PREEMPT_RT: the path of an emission must not take one. */
 static void spin_lock_in_raw(void) {
     raw_spin_lock(&raw_lock);
     spin_lock(&inner_lock);

@@ -90,7 +90,7 @@ void Player::one(Bytes& bytes) {
     (this->*kMethods[bytes.below(std::size(kMethods))])(bytes);
 }
 
-// One of this player's own, opened when it is needed first; now and then one of all threads'.
+// Returns a device of this player, opened when first needed; sometimes one that all threads share.
 int Player::device(Bytes& bytes) {
     const std::uint8_t which = bytes.byte();
     if (which % 8 == 7) return shared_[which / 8 % kSharedDevices].get();
@@ -117,11 +117,12 @@ std::uint64_t Player::address(Bytes& bytes, const void* good) {
         case 3:
             return address_of(arena_ + kReadOnly);
         case 4:
-            return 0xffff888000000000 + bytes.word(3);  // the kernel's
+            return 0xffff888000000000 + bytes.word(3);  // in the kernel's half
         case 5:
-            return 0x8000000000000000;  // nobody's
+            return 0x8000000000000000;  // non-canonical
         case 6:
-            return bytes.word(8) | 1ull << 62;  // no address, and never this process's own memory
+            return bytes.word(8) |
+                   1ull << 62;  // no valid address, and never this process's own memory
         default:
             return ~0ull - bytes.byte();
     }
@@ -143,8 +144,8 @@ template <typename Structure>
 long Player::call(Bytes& bytes, int fd, unsigned long command, Structure* structure) {
     const std::uint64_t at = address(bytes, structure);
     if (bytes.byte() < 248) return count(ioctl(fd, command, at));
-    // Its end is not there; or all of it is, just so, and what is answered stands there, too: a
-    // descriptor, for instance, that is to be closed.
+    // The end of the structure is unmapped; or all of it is there. The kernel also writes its
+    // result there: for example a descriptor, which must be closed.
     const std::size_t there = 1 + bytes.byte() % sizeof(Structure);
     std::uint8_t* const end = arena_ + kAbsent;
     std::memcpy(end - there, structure, there);
@@ -176,7 +177,7 @@ void Player::attach(Bytes& bytes) {
     attach.count = static_cast<__u32>(bytes.byte() < 200 ? 1024 : bytes.number());
     attach.reserved = bytes.byte() < 250 ? 0 : static_cast<__u32>(bytes.number());
     const int fd = device(bytes);
-    if (attach.count > fds.size()) attach.count = 1100;  // what is written there is ours
+    if (attach.count > fds.size()) attach.count = 1100;  // the results are written to our array
     const std::uint64_t there = attach.fds_address;
     if (call(bytes, fd, KMES_IOC_ATTACH, &attach)) return;
     if (there != address_of(fds.data()))
@@ -224,8 +225,8 @@ void Player::emit_batch(Bytes& bytes) {
     call(bytes, device(bytes), KMES_IOC_EMIT_BATCH, &batch);
 }
 
-// Of the real rings: not so large that the machine runs out, and not often, since making them takes
-// longer than everything else together.
+// Configures the real rings. They are not so large that memory runs out. It is rare, because making
+// them takes longer than everything else together.
 void Player::configure(Bytes& bytes) {
     if (bytes.below(8)) return ask(bytes);
     kmes_ioctl_configure configure{};
@@ -249,7 +250,7 @@ void Player::ask(Bytes& bytes) {
     kmes_ioctl_buffers buffers{};
     buffers.count = static_cast<__u32>(bytes.number());
     buffers.reserved = bytes.byte() < 250 ? 0 : 1;
-    // As many as are said to fit, or nowhere: what is written there is ours.
+    // As many as the input says, or no address: the results are written to our array.
     buffers.buffers_address =
         buffers.count <= infos.size() ? address(bytes, infos.data()) : address_of(arena_ + kAbsent);
     call(bytes, device(bytes), KMES_IOC_BUFFERS, &buffers);
@@ -261,7 +262,7 @@ void Player::create(Bytes& bytes) {
     kmes_test_world world{};
     world.capacity = capacity(bytes);
     world.cpus = static_cast<__u32>(bytes.byte() < 230 ? 1 + bytes.below(4) : bytes.number());
-    // Many CPUs get small rings: memory that is refused is the fault injection's affair.
+    // Many CPUs get small rings: fault injection tests failed allocations.
     if (world.cpus > 8 && world.capacity > 4096) world.capacity = 4096;
     world.start_positions_address = bytes.byte() < 128 ? 0 : address(bytes, positions.data());
     world.last_sequence = bytes.number();
@@ -308,7 +309,7 @@ void Player::operate(Bytes& bytes) {
     keep(static_cast<int>(operation.result));
 }
 
-// Any number of our letter, of any size and direction; none that is a generic one, such as
+// An ioctl with any number of our letter, of any size and direction, but no generic one such as
 // FIOASYNC.
 void Player::unknown_ioctl(Bytes& bytes) {
     std::array<std::uint8_t, 1 << 14> structure{};
@@ -336,7 +337,8 @@ void Player::map(Bytes& bytes) {
     if (base != MAP_FAILED) mappings_.push_back({static_cast<std::uint8_t*>(base), length});
 }
 
-// Reads and writes by the kernel, which answers EFAULT where a touch would be a signal.
+// Lets the kernel access the mapping: it returns EFAULT where an access of our own would raise a
+// signal.
 void Player::use_mapping(Bytes& bytes) {
     if (mappings_.empty()) return;
     const Mapping& mapping = mappings_[bytes.byte() % mappings_.size()];
@@ -347,8 +349,8 @@ void Player::use_mapping(Bytes& bytes) {
     std::uint8_t* const at = mapping.base + first * kPage;
     switch (bytes.below(8)) {
         case 0:
-            // As munmap, but that no other thread's memory moves in, which clean_up would take
-            // away.
+            // Like munmap, but no other thread's memory can take the place, which clean_up would
+            // unmap.
             mmap(at, some, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
             break;
         case 1:
@@ -361,7 +363,7 @@ void Player::use_mapping(Bytes& bytes) {
             count(mlock(at, some));
             break;
         case 4: {
-            // /dev/kmes reads its arguments from a mapping of its own.
+            // /dev/kmes reads its arguments from a mapping of itself.
             count(ioctl(device(bytes), KMES_IOC_STATISTICS, at));
             break;
         }

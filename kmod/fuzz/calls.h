@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Makes calls of an input: the ioctls of <linux/kmes.h> and <linux/kmes_test.h> with arguments that
-// are right, nearly right and wrong, unknown ioctls, mappings, and what else can be called on the
-// descriptors. One player is one thread's; the devices of `Shared` are all threads'.
+// Makes the calls of an input: the ioctls of <linux/kmes.h> and <linux/kmes_test.h> with arguments
+// that are correct, nearly correct or wrong. It also makes unknown ioctls, mappings, and other
+// calls on the descriptors. A player belongs to one thread; all threads share the devices of
+// `Shared`.
 #ifndef KMES_KMOD_FUZZ_CALLS_H_
 #define KMES_KMOD_FUZZ_CALLS_H_
 
@@ -28,11 +29,11 @@ class Player {
     Player(const Player&) = delete;
     Player& operator=(const Player&) = delete;
 
-    // Plays it, and closes and unmaps all that came of it.
+    // Plays the input, and then closes and unmaps everything.
     void play(const Input& input);
     std::uint64_t calls() const { return calls_; }
     std::uint64_t succeeded() const { return succeeded_; }
-    // The most that the canary of the test build has answered (KMES_TEST_CANARY).
+    // The highest answer so far of the canary of the test build (KMES_TEST_CANARY).
     std::int64_t canary() const { return canary_; }
 
   private:
@@ -47,11 +48,12 @@ class Player {
     std::uint64_t address(Bytes& bytes, const void* good);
     std::uint64_t text(Bytes& bytes);
     std::uint64_t capacity(Bytes& bytes);
-    // ioctl with a structure, which is given where the input says: there, half there, not there.
+    // Makes an ioctl with a structure. The input decides whether it is mapped, half mapped or
+    // unmapped.
     template <typename Structure>
     long call(Bytes& bytes, int fd, unsigned long command, Structure* structure);
     long count(long result);
-    // Takes over a descriptor of a buffer: keeps it for other calls, or closes it.
+    // Takes ownership of a buffer's descriptor: keeps it for other calls, or closes it.
     void keep(int fd);
 
     void open_or_close(Bytes& bytes);
@@ -76,8 +78,7 @@ class Player {
     std::vector<int> buffers_;
     std::vector<Mapping> mappings_;
     std::uint32_t last_world_ = 0;
-    std::uint8_t*
-        arena_;  // a page that is read-only, some that are writable, one that is not there
+    std::uint8_t* arena_;  // a read-only page, some writable pages, and an unmapped one
     std::uint64_t calls_ = 0, succeeded_ = 0;
     std::int64_t canary_ = 0;
 };

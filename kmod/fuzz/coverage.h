@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// KCOV: which places of the module a thread has been at. Where the kernel has none, is_there says
-// so, and everything else does nothing.
+// KCOV: which places of the module a thread has executed. If the kernel has no KCOV, is_there
+// returns false, and all other functions do nothing.
 #ifndef KMES_KMOD_FUZZ_COVERAGE_H_
 #define KMES_KMOD_FUZZ_COVERAGE_H_
 
@@ -12,7 +12,7 @@
 
 namespace kmes::fuzz {
 
-// Of one thread, which makes it.
+// Belongs to the thread that makes it.
 class ThreadCoverage {
   public:
     ThreadCoverage();
@@ -22,7 +22,7 @@ class ThreadCoverage {
 
     bool is_there() const { return places_ != nullptr; }
     void begin();
-    // Places since begin, and their number.
+    // The places since begin, and their number.
     const std::uint64_t* places() const { return places_ ? places_ + 1 : nullptr; }
     std::size_t count() const;
 
@@ -31,10 +31,10 @@ class ThreadCoverage {
     std::uint64_t* places_ = nullptr;
 };
 
-// Of all threads.
+// The places of all threads together.
 class Seen {
   public:
-    // How many of them nobody has been at before.
+    // Returns how many of the places are new.
     std::size_t add(const ThreadCoverage& coverage);
     std::size_t size() const;
 

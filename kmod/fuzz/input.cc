@@ -51,14 +51,14 @@ Input mutate(Input input, const Input& other, props::Random& random) {
                 input.erase(place, place + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
                                                input.size() - at, random.between(1, 8))));
                 break;
-            case 5:  // the rest from another
+            case 5:  // replace the rest by another input's
                 if (at < other.size()) {
                     input.resize(at);
                     input.insert(input.end(), other.begin() + static_cast<std::ptrdiff_t>(at),
                                  other.end());
                 }
                 break;
-            default:  // another behind it
+            default:  // append another input
                 input.insert(input.end(), other.begin(), other.end());
         }
     }

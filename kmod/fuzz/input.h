@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What is played: bytes, of which a player makes calls (calls.h). Any bytes at all are an input;
-// one that is used up goes on with zeros. Mutations know nothing of calls.
+// An input: bytes from which a player makes calls (calls.h). Any bytes are an input; after the end
+// all are zero. Mutations know nothing of calls.
 #ifndef KMES_KMOD_FUZZ_INPUT_H_
 #define KMES_KMOD_FUZZ_INPUT_H_
 
@@ -23,9 +23,9 @@ class Bytes {
     bool is_empty() const { return at_ >= input_.size(); }
     std::uint8_t byte() { return is_empty() ? 0 : input_[at_++]; }
     std::uint64_t below(std::uint64_t bound) { return byte() % bound; }
-    // Little-endian, so many bytes.
+    // Returns `bytes` bytes, little-endian.
     std::uint64_t word(unsigned bytes);
-    // A number where limits are: small, at a power of two, or anything.
+    // Returns a number that tests limits: small, near a power of two, or any.
     std::uint64_t number();
 
   private:
@@ -34,7 +34,7 @@ class Bytes {
 };
 
 Input random_input(props::Random& random);
-// `other` is what pieces are taken from.
+// Takes pieces from `other`.
 Input mutate(Input input, const Input& other, props::Random& random);
 
 }  // namespace kmes::fuzz

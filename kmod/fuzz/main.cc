@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Fuzzes the boundary of the module: ioctl and mmap arguments, from several threads, on devices of
-// their own and on shared ones. Where the kernel has KCOV (and the module is built with it) inputs
-// that reach new places are kept, and what comes next is made of them; elsewhere it runs blind, and
-// says so.
+// their own and on shared ones. If the kernel has KCOV (and the module is built with it), inputs
+// that reach new places are kept and mutated. Otherwise it runs without coverage, and says so.
 //
 //   boundary [--seed N] [--inputs N] [--threads N] [--canary N]
 //
-// With --canary it goes on until it has found the canary (KMES_TEST_CANARY), which chance does not
-// find, and fails where it has not after N inputs, or has no coverage.
+// With --canary it runs until it has found the canary (KMES_TEST_CANARY), which chance does not
+// find. It fails if that takes more than N inputs, or if there is no coverage.
 #include <dirent.h>
 #include <getopt.h>
 #include <sys/ioctl.h>
@@ -29,7 +28,7 @@
 namespace kmes::fuzz {
 namespace {
 
-constexpr std::int64_t kCanaryFound = 4;  // all its steps
+constexpr std::int64_t kCanaryFound = 4;  // all steps of the canary
 
 struct Options {
     std::uint64_t seed = 1, inputs = 2000, threads = 2;
@@ -49,7 +48,7 @@ struct Campaign {
     std::atomic<bool> has_failed{false};
 };
 
-// Mostly of what was kept last: that is where something new was.
+// Usually mutates one of the last kept inputs, which found something new.
 Input next_input(Campaign& campaign, props::Random& random) {
     const std::lock_guard guard(campaign.lock);
     const std::vector<Input>& kept = campaign.kept;
@@ -98,7 +97,7 @@ void fuzz(Campaign& campaign, std::uint64_t thread) {
     campaign.succeeded += player.succeeded();
 }
 
-// The descriptors of this process.
+// The number of descriptors of this process.
 std::size_t count_descriptors() {
     std::size_t count = 0;
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
@@ -119,7 +118,7 @@ void make_shared_worlds(Campaign& campaign) {
     }
 }
 
-// After all of it the module does what it is for.
+// Checks that afterwards the module still works.
 void check_that_it_works() {
     identity::Emitter emitter(1);
     for (unsigned cpu = 0; cpu < identity::real_cpus(); cpu++) {

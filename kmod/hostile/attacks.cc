@@ -43,7 +43,7 @@ void handle_faults() {
     sigaction(SIGBUS, &action, nullptr);
 }
 
-// False: it faulted.
+// Returns false if the store faulted.
 bool store(std::uint8_t* address, std::uint8_t value) {
     is_trying = 1;
     if (sigsetjmp(back, 1)) {
@@ -85,7 +85,8 @@ void Attacker::unmap() {
     base_ = nullptr;
 }
 
-// Over whatever is left of it: one thread, so nobody else has moved into the holes.
+// Maps the buffer again over what is left. There is one thread, so nothing else can be in the
+// holes.
 void Attacker::mend() {
     void* const again = mmap(base_, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd_, 0);
     if (again == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
@@ -111,14 +112,14 @@ void Attacker::attack() {
 #define KMES_HOSTILE_POINTER(name) &Attacker::name,
     static constexpr Method kMethods[] = {KMES_HOSTILE_ATTACKS(KMES_HOSTILE_POINTER)};
 #undef KMES_HOSTILE_POINTER
-    // Most of the time is for random bytes; they come between all the others, too.
+    // Random bytes take most of the time; they also come between all other attacks.
     const std::size_t kind = random_.chance(40) ? 0 : random_.below(kKinds);
     tried_[kind]++;
     (this->*kMethods[kind])();
 }
 
 void Attacker::scribble() {
-    // In pieces of the size of fields, and whole lines; the whole page now and then.
+    // Writes pieces of the size of fields, and whole lines; sometimes the whole page.
     const std::uint64_t pieces = random_.chance(5) ? kPage : random_.between(1, 64);
     for (std::uint64_t i = 0; i < pieces; i++) {
         const std::uint64_t word = random_.chance(20) ? 0 : random_.next();
@@ -171,7 +172,7 @@ void Attacker::write_data() {
     for (int i = 0; i < 8; i++) try_store(somewhere());
 }
 
-// The kernel as the writer: a read() whose buffer is the data.
+// Makes the kernel write: a read() whose buffer is in the data.
 void Attacker::read_into_data() {
     const int zero = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
     if (read(zero, somewhere(), 64) > 0) stores_that_passed_++;
@@ -184,7 +185,7 @@ void Attacker::read_into_data() {
     close(ends[1]);
 }
 
-// As a debugger writes: also to what is not writable.
+// Writes like a debugger, also to pages that are not writable.
 void Attacker::write_by_proc() {
     const int memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
     const std::uint64_t word = random_.next();
@@ -212,7 +213,7 @@ void Attacker::remap() {
         munmap(moved, other);
         return;
     }
-    // Shorter, or (which must not be) longer: what is behind the buffer is nobody's.
+    // Shorter, or longer, which must fail: the memory after the buffer belongs to nobody.
     base_ = static_cast<std::uint8_t*>(moved);
     if (other > bytes_) try_store(base_ + bytes_);
     munmap(base_, other);
@@ -276,7 +277,7 @@ void Attacker::open_again() {
     close(fd);
 }
 
-// The child has the mapping; whether its stores passed, it says by its exit status.
+// The child inherits the mapping, and its exit status says whether its stores succeeded.
 void Attacker::fork_and_write() {
     const pid_t child = fork();
     if (child == 0) {
@@ -296,7 +297,7 @@ void Attacker::lock_and_sync() {
     munlock(some.data(), some.size());
     fsync(fd_);
     syscall(SYS_mbind, base_, bytes_, random_.below(4), nullptr, 0, random_.below(8));
-    // Unmaps before it finds that it may not.
+    // The call unmaps before it finds that it may not.
     syscall(SYS_remap_file_pages, base_, kPage, 0, random_.below(8), 0);
     mend();
 }
@@ -310,8 +311,8 @@ void Attacker::sleep_on_it() {
                                           FUTEX_REQUEUE,   FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP,
                                           FUTEX_TRYLOCK_PI};
     const int operation = kOperations[random_.below(std::size(kOperations))];
-    // A lock that a dead owner seems to hold would be waited for: the limit is absolute there,
-    // past.
+    // The kernel would wait for a lock that a dead owner seems to hold: the absolute timeout is in
+    // the past.
     const bool has_limit = operation == FUTEX_WAIT || operation == FUTEX_LOCK_PI;
     syscall(SYS_futex, aligned, operation, operation == FUTEX_WAIT ? *aligned : 1,
             has_limit ? &limit : nullptr, base_ + kFutexOffset, random_.next());
@@ -344,8 +345,8 @@ void Attacker::odd_calls() {
     mincore(base_, std::min<std::uint64_t>(bytes_, 16 * kPage), resident);
 }
 
-// A buffer of the real rings, by any number: its data is as closed, and what the device says of it
-// is what the descriptor says, unless a resize came between.
+// Attaches to a buffer of the real rings by any number. Its data must be as closed, and the
+// device's answer must fit the descriptor, unless a resize came between.
 void Attacker::attach_to_one() {
     const int device = open(KMES_DEVICE, O_RDWR | O_CLOEXEC);
     if (device < 0) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What a hostile consumer can try with the descriptor of one buffer, drawn from a seed: random
-// bytes over all that it can write, and every call on descriptor and mapping that might get it
-// more. Knows no producer; whether anything of it worked is seen by whoever compares bytes.
+// What a hostile consumer can try with the descriptor of one buffer, drawn from a seed. It writes
+// random bytes over everything writable, and makes every call on descriptor and mapping that might
+// give it more. Knows no producer; the caller compares bytes to see whether an attack worked.
 #ifndef KMES_KMOD_HOSTILE_ATTACKS_H_
 #define KMES_KMOD_HOSTILE_ATTACKS_H_
 
@@ -15,7 +15,7 @@
 
 namespace kmes::hostile {
 
-// X(name): each is tried many times; a run in which one was never tried has shown nothing about it.
+// X(name): each attack is tried many times. A run that never tried one has proven nothing about it.
 #define KMES_HOSTILE_ATTACKS(X) \
     X(scribble)                 \
     X(ask_for_wakes)            \
@@ -40,15 +40,15 @@ namespace kmes::hostile {
 
 class Attacker {
   public:
-    // `fd` stays the caller's; `capacity` is that of its buffer. std::system_error where it cannot
-    // be mapped.
+    // The caller keeps `fd`; `capacity` is that of its buffer. Throws std::system_error if the
+    // buffer cannot be mapped.
     Attacker(int fd, std::uint64_t capacity, std::uint64_t seed);
     ~Attacker();
     Attacker(const Attacker&) = delete;
     Attacker& operator=(const Attacker&) = delete;
 
-    // One attack. For a process of its own, with one thread: it tears holes into the address space,
-    // and handles SIGSEGV and SIGBUS.
+    // Makes one attack. For a process of its own with one thread: it tears holes into the address
+    // space, and handles SIGSEGV and SIGBUS.
     void attack();
 
     static constexpr std::size_t kKinds = 0
@@ -58,7 +58,7 @@ class Attacker {
         ;
     static const char* name(std::size_t kind);
     const std::array<std::uint64_t, kKinds>& tried() const { return tried_; }
-    // Stores to the data that did not fault: must stay 0.
+    // The number of stores to the data that did not fault; must stay 0.
     std::uint64_t stores_that_passed() const { return stores_that_passed_; }
     std::uint64_t stores_that_faulted() const { return stores_that_faulted_; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Processes that attack one buffer, attaching again and again, until they are told to stop; some
-// are killed where they stand and replaced.
+// Processes that attack one buffer, and attach again and again, until they are told to stop. Some
+// are killed at any point and replaced.
 #ifndef KMES_KMOD_HOSTILE_CROWD_H_
 #define KMES_KMOD_HOSTILE_CROWD_H_
 
@@ -18,7 +18,7 @@
 
 namespace kmes::hostile {
 
-// A descriptor of the buffer that is to be attacked, and its capacity; called in the processes.
+// Returns a descriptor of the attacked buffer, and its capacity. Called in the processes.
 using Attach = std::function<std::pair<identity::Descriptor, std::uint64_t>()>;
 
 class Crowd {
@@ -28,13 +28,13 @@ class Crowd {
     Crowd(const Crowd&) = delete;
     Crowd& operator=(const Crowd&) = delete;
 
-    // Kills one in the middle of whatever it does, and starts another. False where one has ended by
-    // itself: no attack may do that.
+    // Kills one process at any point, and starts another. Returns false if one has ended by itself,
+    // which no attack may cause.
     bool replace_one();
-    // Each kind of attack was tried so often, by all together.
+    // Whether all processes together have tried each kind of attack `times` times.
     bool has_tried_all(std::uint64_t times) const;
-    // Ends them. False, with lines that say why, where a store to the data passed, or one ended by
-    // itself.
+    // Ends the processes. Returns false and prints why if a store to the data succeeded, or if one
+    // had ended by itself.
     bool stop_and_judge();
 
   private:

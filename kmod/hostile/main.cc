@@ -2,9 +2,9 @@
 //
 // Hostile consumers, in a world of a test build and on the real rings (siege.h).
 //
-//   hostile [SEED [EVENTS [TIMES [PLANT]]]]   events of each CPU, and how often each attack, at
-//                                             least; PLANT is a CPU of the world, of which one byte
-//                                             of data is changed: the run must fail
+//   hostile [SEED [EVENTS [TIMES [PLANT]]]]   EVENTS: events of each CPU; TIMES: each attack, at
+//                                             least; PLANT: a CPU of the world, of which one byte
+//                                             of data is changed, so that the run must fail
 #include <cstdio>
 #include <cstdlib>
 #include <exception>

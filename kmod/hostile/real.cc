@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Hostile consumers on the real ring of CPU 0. Every CPU emits; readers of the others see every
-// byte of what they are shown, and every number. What consumers do to CPU 0's page does not
-// affect its producer: its statistics show that.
+// Hostile consumers on the real ring of CPU 0. Every CPU emits. Readers of the other CPUs check
+// every byte and every number that they see. The attacks on CPU 0's page must not affect its
+// producer, as its statistics prove.
 #include <sys/ioctl.h>
 
 #include <cerrno>
@@ -44,7 +44,7 @@ struct Run {
     std::atomic<bool> is_over{false};
 };
 
-// With a rest now and then, so that readers see most of it.
+// Rests sometimes, so that readers see most events.
 void emit(Run& run, unsigned cpu, std::uint64_t* emitted) {
     try {
         identity::stay_on(cpu);

@@ -18,10 +18,10 @@ struct Options {
     std::uint64_t seed = 1;
     unsigned events = 3000;    // of each CPU, at least
     std::uint64_t times = 30;  // each kind of attack, at least
-    int planted_cpu = -1;      // of the world: one byte of its data is changed, which must be seen
+    int planted_cpu = -1;  // of the world: one byte of its data is changed, which must be noticed
 };
 
-// What went wrong, from any thread; printed at once.
+// Collects failures from any thread, and prints them at once.
 class Failures {
   public:
     void add(const std::string& what);
@@ -32,10 +32,10 @@ class Failures {
     std::atomic<unsigned> count_{0};
 };
 
-// Kills attackers and starts others while anybody emits.
+// Kills attackers and starts others while any CPU emits.
 void besiege(Crowd& crowd, const std::atomic<unsigned>& emitting, Failures& failures);
 
-// False, with lines that say why, where anything was not as it has to be.
+// Returns false, and prints why, if anything was wrong.
 bool play_world(const Options& options);
 bool play_real(const Options& options);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Hostile consumers in a world of a test build, beside a producer in this process for each CPU that
-// does the same: all bytes of the attacked ring's data, every byte of the others, the producer's
-// private state and its statistics must stay the same.
+// Hostile consumers in a world of a test build. For each CPU a producer in this process does the
+// same. Unchanged must stay: all data bytes of the attacked ring, every byte of the others, and the
+// producer's private state and statistics.
 #include <sys/mman.h>
 
 #include <chrono>
@@ -32,10 +32,10 @@ using identity::WorldOptions;
 constexpr unsigned kProcesses = 3;
 constexpr unsigned kCpus = 3;
 constexpr std::uint64_t kCapacity = 32768;
-constexpr unsigned kCapacities = 3;    // each twice the one before
+constexpr unsigned kCapacities = 3;    // each is twice the previous one
 constexpr unsigned kChecksEach = 32;   // events
 constexpr unsigned kSwapsEach = 400;   // likewise
-constexpr unsigned kMostBuffers = 24;  // all stay mapped and compared
+constexpr unsigned kMostBuffers = 24;  // all stay mapped and are compared
 
 // One CPU of the world and its twin in this process, with one thread of their own.
 class Lane {
@@ -62,7 +62,7 @@ class Lane {
         if (events_ % kChecksEach == 0) check();
     }
 
-    // Changes the last byte of the present buffer's data.
+    // Changes the last byte of the current buffer's data.
     void plant() {
         const std::span<std::uint8_t> mapping = module_.mapping(cpu_, buffers_ - 1);
         const std::uint8_t other = mapping.back() ^ 1;
@@ -111,7 +111,7 @@ class Lane {
         buffers_++;
     }
 
-    // Wakes are what a hostile consumer may have as many of as it likes.
+    // A hostile consumer may cause any number of wakes.
     void check_state() {
         const kmes_test_state ours = twin_.state(0);
         const kmes_test_state theirs = module_.state(cpu_);
@@ -153,8 +153,8 @@ class Lane {
     std::uint64_t events_ = 0, checks_ = 0;
 };
 
-// The present buffer of CPU 0. A swap may come between two questions, so its capacity is the one of
-// which a mapping is let happen.
+// The current buffer of CPU 0. A swap may come between two calls, so its capacity is the one that
+// can be mapped.
 std::pair<Descriptor, std::uint64_t> attach_to_victim(const Module& module) {
     int error = 0;
     std::vector<Descriptor> fds = module.attach(&error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The emit calls, on both sides: kmes/call.h says what is wrong with an event, and in which order
-// it is looked for. All of it is drawn here.
+// The emit calls on both sides. kmes/call.h says what can be wrong with an event, and in which
+// order that is checked. All of it is drawn here.
 #include <algorithm>
 #include <deque>
 
@@ -13,13 +13,13 @@ namespace {
 
 using props::Random;
 
-constexpr std::uint64_t kBadAddress = 8;  // nothing of a process lies in its first page
+constexpr std::uint64_t kBadAddress = 8;  // a process has nothing mapped in its first page
 
 const void* bad_pointer() {
     return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(kBadAddress));
 }
 
-// What one event is made of, and the memory of it.
+// The parts of one event, and its memory.
 struct Drawn {
     std::string type;
     std::string payload;
@@ -76,7 +76,7 @@ void Player::call_batch(Lane& lane, Random& random) {
     std::vector<kmes_emit_entry> entries;
     for (Drawn& one : drawn) {
         draw(random, userspace_.state(lane.cpu).capacity, &one);
-        // A batch ends with its first bad entry: most are to get beyond a few.
+        // A batch ends at its first bad entry, but most batches should get beyond a few.
         if (entries.size() > 2 && random.chance(80)) one.entry = entries[0];
         entries.push_back(one.entry);
     }

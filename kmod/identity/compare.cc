@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The comparing half of the player: every operation goes to both sides from here, and all that can
-// be seen of them is compared behind it.
+// The comparing half of the player: applies every operation to both sides, and then compares
+// everything that is visible.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -45,7 +45,7 @@ std::int64_t Player::operate(Lane& lane, kmes_test_operation operation) {
         differ(lane.cpu, "emitted " + std::to_string(module.value) + " in the module, " +
                              std::to_string(operation.value) + " in userspace");
     const bool is_swapped = operation.verb == KMES_TEST_SWAP || operation.verb == KMES_TEST_CHANGE;
-    // A new buffer is taken first; with it everything is compared.
+    // A new buffer is taken over first; then everything is compared.
     if (!is_swapped || in_userspace) check_all();
     return in_userspace;
 }
@@ -84,7 +84,7 @@ void Player::take_new_buffer(Lane& lane) {
     check_all();
 }
 
-// What a consumer would get: the present buffer of each CPU, -EAGAIN before the hand-over (5.1.2).
+// What a consumer would get: the current buffer of each CPU; -EAGAIN before the hand-over (5.1.2).
 void Player::check_attach() {
     int error = 0;
     const std::vector<Descriptor> fds = module_.attach(&error);

@@ -18,17 +18,17 @@ constexpr unsigned kEvents = 2000;  // of each CPU
 constexpr unsigned kResizes = 8;    // likewise
 constexpr std::uint64_t kSmallest = 8192;
 
-// One CPU: what it is given to play, and where the resizes fell.
+// One CPU: its stream, and where the resizes happened.
 struct Stream {
     unsigned cpu = 0;
     std::uint64_t seed = 0;
     std::vector<std::uint64_t> capacities;  // of the buffers
-    std::vector<std::uint64_t> last;        // sequence number with which each buffer was left
+    std::vector<std::uint64_t> last;        // the last sequence number of each buffer
     std::atomic<unsigned> emitted{0};
     std::exception_ptr error;
 };
 
-// No event is over 50 % of any buffer here: which of them drops it would be a matter of time.
+// No event exceeds 50 % of any buffer here: otherwise timing would decide which of them drops it.
 std::string payload_of(const Stream& stream, unsigned event) {
     Random random(stream.seed + event);
     const std::uint64_t most = random.chance(10) ? kSmallest / 2 - 40 : 200;
@@ -68,7 +68,7 @@ std::int64_t piece(Side& side, const Stream& stream, std::uint32_t verb, std::ui
     return side.operate(operation);
 }
 
-// Resizes spread over the stream: each begins when so many events have been emitted.
+// Spreads resizes over the stream: each begins after a given number of events.
 void resize(Module& module, Stream& stream) {
     for (unsigned i = 1; i < stream.capacities.size(); i++) {
         while (stream.emitted.load() < i * kEvents / (kResizes + 2)) std::this_thread::yield();
@@ -166,7 +166,7 @@ std::optional<std::string> compare(Module& module, Userspace& userspace, const S
 Played play_concurrently(std::uint64_t seed) {
     WorldOptions options;
     options.capacity = kSmallest;
-    options.clock_step_ns = 0;  // the time of an event does not say when it was emitted
+    options.clock_step_ns = 0;  // the timestamp must not depend on the time of the emission
     options.cpus = kCpus;
     Module module(options);
     Userspace userspace(options);

@@ -18,7 +18,7 @@
 namespace kmes::identity {
 namespace {
 
-// Rings of more than this are not played: all buffers of a script stay until its end.
+// Larger rings are not played, because all buffers of a script stay until its end.
 constexpr std::uint64_t kLargestCapacity = 16ull << 20;
 
 constexpr char kUsage[] =
@@ -108,8 +108,8 @@ void take(const std::string& name, const Played& played, Sum* sum) {
     std::fflush(stdout);
 }
 
-// The second run of a script, with one byte changed: at the operation that the first run says, at
-// the byte that the name of the script says. It must be found there, and then.
+// The second run of a script, with one byte changed: at the operation of the first run, and at the
+// byte that the script's name gives. The comparison must find it there, and then.
 void plant(const std::string& name, const std::vector<props::Script>& scripts, const Played& before,
            Sum* sum) {
     if (before.operations == 0) return;

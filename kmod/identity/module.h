@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A world of the module behind /dev/kmes, by the ioctls of a test build.
+// A world of the module behind /dev/kmes, used by the ioctls of a test build.
 #ifndef KMES_KMOD_IDENTITY_MODULE_H_
 #define KMES_KMOD_IDENTITY_MODULE_H_
 
@@ -10,7 +10,7 @@
 
 namespace kmes::identity {
 
-// Closes at its end. Move-only.
+// Closes its descriptor when destroyed. Move-only.
 class Descriptor {
   public:
     Descriptor() = default;
@@ -24,10 +24,10 @@ class Descriptor {
     int fd_ = -1;
 };
 
-// std::system_error where there is no device.
+// Throws std::system_error if there is no device.
 Descriptor open_device();
 
-// A whole buffer, as one mmap of its descriptor gives it; unmaps at its end. Move-only.
+// One mmap of a buffer's descriptor, which maps the whole buffer. Unmaps when destroyed. Move-only.
 class DeviceMapping {
   public:
     DeviceMapping() = default;
@@ -52,14 +52,14 @@ class Module : public Side {
     std::span<std::uint8_t> mapping(unsigned cpu, std::size_t buffer) override;
     void take_new_buffer(unsigned cpu) override;
 
-    // The descriptors that KMES_IOC_ATTACH answers for this world, on an open file that has joined
-    // it: one a CPU. Empty, with the error in *error, where it fails.
+    // Returns the descriptors of KMES_IOC_ATTACH for this world, from an open file that has joined
+    // it: one a CPU. On failure returns nothing, and sets *error.
     std::vector<Descriptor> attach(int* error) const;
-    // A descriptor of a buffer, by its place among those of its CPU.
+    // Returns a descriptor of a buffer, by its index among those of its CPU.
     Descriptor open_buffer(unsigned cpu, std::size_t buffer);
     std::uint64_t inode(unsigned cpu, std::size_t buffer) const;
     unsigned cpus() const { return static_cast<unsigned>(buffers_.size()); }
-    // Waits until every wake that was queued is issued.
+    // Waits until every queued wake has been issued.
     void settle();
 
   private:

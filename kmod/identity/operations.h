@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // The functions of the core's producer (kmes/ring.h, kmes/call.h), and how often each was played on
-// both sides, by what it returned. A run that left one out has shown nothing about it, and fails.
+// both sides, by its result. A run that left one out has proven nothing about it, and fails.
 #ifndef KMES_KMOD_IDENTITY_OPERATIONS_H_
 #define KMES_KMOD_IDENTITY_OPERATIONS_H_
 
@@ -13,7 +13,7 @@
 
 namespace kmes::identity {
 
-// X(function of the core); core_operations_test.sh holds it to the two headers.
+// X(function of the core); core_operations_test.sh compares the list with the two headers.
 #define KMES_IDENTITY_CORE(X)  \
     X(kmes_buffer_init)        \
     X(kmes_cpu_init)           \
@@ -46,9 +46,9 @@ class OperationTable {
     void count(CoreOperation operation, std::int64_t result) { times_[operation][result]++; }
     std::uint64_t times(CoreOperation operation) const;
     void add(const OperationTable& other);
-    // One line an operation: how often, and how often with each result.
+    // Prints one line for each operation: how often it was played, and how often with each result.
     void print() const;
-    // False, with a line for each, where one was never played.
+    // Returns false, and prints a line for each, if one was never played.
     bool is_complete() const;
 
   private:

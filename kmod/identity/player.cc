@@ -14,7 +14,7 @@ using props::Key;
 using props::Operation;
 using props::Verb;
 
-// A shift moves no position up to here (E11: positions never cross 2^64).
+// A shift moves no position beyond this (E11: positions never cross 2^64).
 constexpr std::uint64_t kHighestPosition = ~0ull - (1ull << 41);
 
 WorldOptions options_of(const std::vector<props::Script>& scripts) {
@@ -110,7 +110,7 @@ void Player::perform(Lane& lane, const Operation& operation) {
     }
 }
 
-// A payload that no buffer here can take has no memory: the kernel faults if it touches it.
+// A payload that no buffer here can accept has no memory: the kernel would fault if it read it.
 void Player::perform_event(Lane& lane, const Operation& operation) {
     if (lane.is_over || (operation.verb == Verb::add && !lane.has_batch)) return skip();
     const std::string type = props::full_type(operation);
@@ -121,7 +121,7 @@ void Player::perform_event(Lane& lane, const Operation& operation) {
     kmes_test_operation test = of(operation.verb == Verb::emit  ? KMES_TEST_EMIT
                                   : operation.verb == Verb::add ? KMES_TEST_ADD
                                                                 : KMES_TEST_RESERVE);
-    // Every second emission that can be one is an emit call.
+    // Every second emission that can be an emit call is one.
     if (operation.verb == Verb::emit && is_call(operation) && !operation[Key::extra] &&
         lane.next % 2)
         test.verb = KMES_TEST_CALL;
@@ -132,7 +132,7 @@ void Player::perform_event(Lane& lane, const Operation& operation) {
     test.header_extra = static_cast<__u32>(operation[Key::extra]);
     test.origin_class = static_cast<__u32>(operation[Key::origin]);
     test.style = operation.verb != Verb::reserve && is_call(operation);
-    // Every second event of a batch that can be one is an entry of a list.
+    // Every second event of a batch that can be an entry of a list is one.
     if (operation.verb == Verb::add && test.style && !operation[Key::extra] && lane.next % 2)
         test.style = 2;
     if (operation.verb == Verb::reserve) test.payload_address = 0;
@@ -157,7 +157,7 @@ void Player::perform_fill(Lane& lane, const Operation& operation) {
     test.payload_address =
         address_of(payload.data() + std::min<std::uint64_t>(offset, payload.size()));
     test.offset = offset;
-    // Cut here: what lies behind the payload is nobody's memory.
+    // Cut here: the memory after the payload does not exist.
     test.bytes = std::min<std::uint64_t>(operation[Key::bytes],
                                          offset < payload.size() ? payload.size() - offset : 0);
     operate(lane, test);
@@ -239,8 +239,8 @@ void Player::perform_world(Lane& lane, const Operation& operation) {
     }
 }
 
-// The size of a surviving event; the sizes before it are followed as they stand, or as they were
-// where they are corrupt already.
+// Corrupts the size of a surviving event. To find the event, follows the sizes before it, and uses
+// the original ones for those that are corrupt already.
 void Player::corrupt(Lane& lane, const Operation& operation) {
     constexpr std::uint32_t kNeverPossible = 1u << 30;
     const auto value = static_cast<std::uint32_t>(operation[Key::value]);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Plays scripts (docs/script-format.md) on both sides, one script a CPU, operation by operation in
-// turn, and compares everything after each. It cannot stop between two accesses: a started
-// operation is played whole at its `start`. Consumers are no part of it but for what they write:
-// `run` asks to be woken (need_wake becomes 1), `expire` and `interrupt` take it back; other
-// operations of consumers are skipped, and so is `attach`.
+// Plays scripts (docs/script-format.md) on both sides, one script a CPU, alternating by operation,
+// and compares everything after each. It cannot stop between two accesses: a started operation is
+// played whole at its `start`. Of consumers it only plays their stores: `run` sets need_wake to 1,
+// `expire` and `interrupt` clear it. It skips all other operations of consumers, and `attach`.
 #ifndef KMES_KMOD_IDENTITY_PLAYER_H_
 #define KMES_KMOD_IDENTITY_PLAYER_H_
 
@@ -23,31 +22,31 @@ namespace kmes::identity {
 
 struct Played {
     std::uint64_t operations = 0;  // played on both sides
-    std::uint64_t skipped = 0;     // did not apply where they stood, or belong to a consumer
+    std::uint64_t skipped = 0;     // did not apply in their place, or belong to a consumer
     std::uint64_t bytes = 0;       // compared
     std::size_t buffers = 0;
     OperationTable table;
     std::optional<std::string> difference;  // the first
 };
 
-// Changes one byte of the module's world, between operation and comparison.
+// Changes one byte of the module's world between an operation and the comparison.
 struct Plant {
     std::uint64_t at_operation = 0;  // counted over all CPUs, from 0
-    std::uint64_t offset = 0;        // in the mapping of the present buffer of CPU 0
+    std::uint64_t offset = 0;        // in the mapping of the current buffer of CPU 0
 };
 
 class Player {
   public:
-    // `scripts` stay as they are meanwhile; world settings are those of the first, but that every
-    // CPU begins where it says.
+    // `scripts` must not change meanwhile. The settings of the world are those of the first script,
+    // but each CPU begins where its own script says.
     explicit Player(const std::vector<props::Script>& scripts, std::optional<Plant> plant = {});
     Played play();
-    // Besides scripts, which know the emit calls only by what they do: kmes_call_emit and
+    // Scripts cover the emit calls only by their effect. This plays kmes_call_emit and
     // kmes_call_emit_batch with good entries and every kind of bad one, drawn from `seed`.
     Played play_calls(std::uint64_t seed, unsigned operations);
 
   private:
-    // What docs/script-format.md says of an operation that does not apply, for one CPU.
+    // The state of one CPU that decides whether an operation applies (docs/script-format.md).
     struct Lane {
         const props::Script* script = nullptr;
         unsigned cpu = 0;
@@ -75,7 +74,7 @@ class Player {
     void call_one(Lane& lane, props::Random& random);
     void call_batch(Lane& lane, props::Random& random);
 
-    // On both sides; what they returned, which is compared.
+    // Applies the operation to both sides, and compares the results, which it returns.
     std::int64_t operate(Lane& lane, kmes_test_operation operation);
     void write(Lane& lane, std::size_t buffer, std::uint64_t offset, const void* bytes,
                std::uint64_t length);
@@ -95,7 +94,7 @@ class Player {
     Module module_;
     std::optional<Plant> plant_;
     Played played_;
-    std::string where_;  // the operation that was played last
+    std::string where_;  // the last played operation
 };
 
 }  // namespace kmes::identity

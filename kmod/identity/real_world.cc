@@ -18,14 +18,14 @@
 namespace kmes::identity {
 namespace {
 
-constexpr unsigned kEmittersOfEach = 1;  // CPU; and as many again that go where they like
+constexpr unsigned kEmittersOfEach = 1;  // CPU; and as many again that run on any CPU
 constexpr std::uint64_t kLooksAgainAfter_ns = 20'000'000;
 
 struct Run {
     unsigned cpus = 0;
     std::atomic<std::uint64_t> emitted{0};
-    std::atomic<bool> is_resized{false};  // often enough: no more is emitted
-    std::atomic<bool> is_over{false};     // no more comes
+    std::atomic<bool> is_resized{false};  // often enough: nothing more is emitted
+    std::atomic<bool> is_over{false};     // nothing more arrives
     std::atomic<bool> has_failed{false};
     std::vector<std::unique_ptr<Reader>> readers;
     std::mutex lock;
@@ -45,7 +45,7 @@ void emit(Run& run, unsigned number, bool stays) {
         while (!run.is_resized) {
             const unsigned step = static_cast<unsigned>(emitter.emitted() % 7);
             step == 6 ? emitter.emit_batch(20) : emitter.emit();
-            // Readers are to see most of it, and many of the resizes.
+            // Readers should see most events, and many of the resizes.
             if (step == 6) std::this_thread::sleep_for(std::chrono::milliseconds(15));
         }
         run.emitted += emitter.emitted();

@@ -25,7 +25,7 @@ void scale_key(Operation* operation, Key key, std::uint64_t factor) {
     if (value <= rule->maximum / factor) operation->set(key, value * factor);
 }
 
-// The header stays as it is, the payload takes the rest of `factor` times the event.
+// The header keeps its size; the payload takes the rest of `factor` times the event.
 void scale_event(Operation* operation, std::uint64_t factor) {
     const std::uint64_t header =
         kFixedBytes + props::full_type(*operation).size() + (*operation)[Key::extra];
@@ -66,7 +66,7 @@ Scaled scale(const props::Script& script) {
         if (has_capacity(operation)) smallest = std::min(smallest, operation[Key::capacity]);
     scaled.factor = std::max<std::uint64_t>(1, kSmallestCapacity / smallest);
     if (scaled.factor > 1) {
-        // The standard settings are not written; written they can be made larger.
+        // Default settings are not written. Written ones can be made larger.
         if (script.operations.empty() || script.operations[0].verb != Verb::settings)
             scaled.script.operations.insert(scaled.script.operations.begin(),
                                             Operation(Verb::settings));

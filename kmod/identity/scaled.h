@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Scripts for rings that can be mapped. The script format begins at 256 bytes of capacity; a page
-// is the least that can be mapped twice. A script with smaller rings is made larger as a whole:
-// capacities, sizes of events, pieces of payloads, positions and shifts times the same power of
-// two, so that what fits, wraps and is cut does so at the same operation as before.
+// Scripts for rings that can be mapped. The script format permits capacities from 256 bytes on, but
+// a page is the minimum that can be mapped twice. A script with smaller rings is scaled as a whole.
+// Capacities, sizes of events, pieces of payloads, positions and shifts are multiplied by the same
+// power of two. So events fit, wrap and are cut at the same operations as before.
 #ifndef KMES_KMOD_IDENTITY_SCALED_H_
 #define KMES_KMOD_IDENTITY_SCALED_H_
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// One of the two that play the same operations: the producer in this process, or a world of the
-// module. Both take the operation of kmod/uapi/linux/kmes_test.h, whose addresses are this
-// process's; a buffer is named by its place among those of its CPU, 0 the first.
+// One of the two sides that play the same operations: the producer in this process, or a world of
+// the module. Both take the operations of kmod/uapi/linux/kmes_test.h, whose addresses are those of
+// this process. A buffer is identified by its index among those of its CPU, from 0.
 #ifndef KMES_KMOD_IDENTITY_SIDE_H_
 #define KMES_KMOD_IDENTITY_SIDE_H_
 
@@ -28,13 +28,13 @@ struct WorldOptions {
 class Side {
   public:
     virtual ~Side() = default;
-    // std::system_error where the operation could not be done at all. What the core returned, also
-    // in operation.result.
+    // Returns the result of the core, also in operation.result. Throws std::system_error if the
+    // operation could not be executed at all.
     virtual std::int64_t operate(kmes_test_operation& operation) = 0;
     virtual kmes_test_state state(unsigned cpu) = 0;
     // The whole mapping of a buffer: 4096 + 2 x capacity bytes.
     virtual std::span<std::uint8_t> mapping(unsigned cpu, std::size_t buffer) = 0;
-    // To be called when a swap has finished: the CPU has one buffer more.
+    // Call it after a swap: the CPU has one more buffer.
     virtual void take_new_buffer(unsigned cpu) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Where scripts come from: files, folders, and a seed.
+// The sources of scripts: files, folders, and a seed.
 #ifndef KMES_KMOD_IDENTITY_SOURCES_H_
 #define KMES_KMOD_IDENTITY_SOURCES_H_
 
@@ -17,12 +17,12 @@ struct Named {
     props::Script script;
 };
 
-// The scripts among the files and below the folders of `paths`, by name; `others` counts files that
-// are no script (corpora of fuzzers hold such, too). std::runtime_error for a path that is not
-// there.
+// Returns the scripts among the files and below the folders of `paths`, by name. `others` counts
+// files that are no script (corpora of fuzzers contain such files). Throws std::runtime_error for a
+// missing path.
 std::vector<Named> read_scripts(const std::vector<std::string>& paths, std::uint64_t* others);
 
-// The script of a seed: of `steps` operations, of the profile that the seed says.
+// Returns the script of a seed, with `steps` operations. The seed also determines the profile.
 Named random_script(std::uint64_t seed, std::size_t steps);
 
 }  // namespace kmes::identity

@@ -35,7 +35,7 @@ std::string payload_of(std::uint64_t seed) {
     return payload + props::payload_bytes(seed, bytes);
 }
 
-// 0, with the fds of all CPUs; or an error number below 0.
+// Returns 0, with the fds of all CPUs, or a negative error number.
 int attach_all(std::vector<Descriptor>* fds, std::uint64_t* capacity) {
     const Descriptor device = open_device();
     std::vector<int> numbers(kMostCpus, -1);
@@ -59,7 +59,7 @@ int identify(void*, __u16 cpu, kmes_mapping* mapping) {
     return 0;
 }
 
-// A resize that comes before the mmap leaves these buffers as they were.
+// A resize before the mmap leaves these buffers unchanged.
 int attach(void*, __u16 cpu, kmes_mapping* mapping) {
     std::vector<Descriptor> fds;
     std::uint64_t capacity;
@@ -162,7 +162,7 @@ void Reader::fail(const std::string& what) {
     if (!failure_) failure_ = "CPU " + std::to_string(cpu_) + ": " + what;
 }
 
-// Events of others are let pass; their numbers count.
+// Skips events of other emitters, but counts their numbers.
 void Reader::check(const kmes_event_view& view) {
     if (!first_sequence_) first_sequence_ = view.sequence;
     if (view.cpu_id != cpu_) return fail("an event of CPU " + std::to_string(view.cpu_id));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Events that describe themselves, on the module's real CPUs: emitters, and readers that check
-// every byte that they are shown. A payload begins with its own seed (8 bytes: the emitter's number
-// and a count), which says how long it is and every byte of it.
+// Self-describing events on the module's real CPUs: emitters, and readers that check every byte
+// that they see. A payload begins with its own seed (8 bytes: the emitter's number and a count),
+// which determines its length and every byte.
 #ifndef KMES_KMOD_IDENTITY_STREAM_H_
 #define KMES_KMOD_IDENTITY_STREAM_H_
 
@@ -18,7 +18,7 @@
 
 namespace kmes::identity {
 
-// By KMES_IOC_ATTACH and KMES_IOC_STATISTICS on the real world.
+// Uses KMES_IOC_ATTACH and KMES_IOC_STATISTICS on the real world.
 unsigned real_cpus();
 kmes_ioctl_statistics real_statistics(unsigned cpu);
 
@@ -28,8 +28,8 @@ void stay_on(unsigned cpu);
 class Emitter {
   public:
     explicit Emitter(unsigned number) : device_(open_device()), number_(number) {}
-    // One event, by KMES_IOC_EMIT; or `count` of them in one KMES_IOC_EMIT_BATCH. std::system_error
-    // where the module refuses.
+    // Emits one event by KMES_IOC_EMIT, or `count` of them by one KMES_IOC_EMIT_BATCH. Throws
+    // std::system_error if the module refuses.
     void emit();
     void emit_batch(unsigned count);
     std::uint64_t emitted() const { return count_; }
@@ -42,25 +42,25 @@ class Emitter {
     std::uint64_t count_ = 0;
 };
 
-// The reference consumer (kmes/reader.h) of one CPU, by mappings of the device.
+// The reference consumer (kmes/reader.h) of one CPU, with mappings of the device.
 class Reader {
   public:
-    // std::system_error where attaching fails.
+    // Throws std::system_error if attaching fails.
     explicit Reader(unsigned cpu);
     ~Reader();
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    // Everything that is there now. False where something is wrong: see failure().
+    // Reads all available events. Returns false if something is wrong: see failure().
     bool drain();
-    // Sleeps until there may be something new, for at most so long.
+    // Sleeps until there may be a new event, for at most `timeout_ns`.
     void wait(std::uint64_t timeout_ns);
-    // After the last drain: all that was numbered from the first event on was delivered, or lost as
+    // After the last drain: whether every number from the first event on was delivered, or lost as
     // the reader counted it.
     bool is_complete(std::uint64_t last_sequence);
     const std::optional<std::string>& failure() const { return failure_; }
     const kmes_reader_statistics& statistics() const { return reader_.statistics; }
-    // Changes to another buffer so far; any thread may ask.
+    // Changes to another buffer so far; any thread may call it.
     std::uint64_t switches() const { return switches_; }
 
   private:
@@ -77,9 +77,9 @@ class Reader {
     std::optional<std::string> failure_;
 };
 
-// Resizes the real rings so often, while threads emit on every CPU and readers check; the next one
-// comes when every reader has changed buffers. False, with lines that say why, where anything was
-// wrong.
+// Resizes the real rings `resizes` times, while threads emit on every CPU and readers check. The
+// next resize waits until every reader has changed buffers. Returns false, and prints why, if
+// anything was wrong.
 bool resize_real_world(unsigned resizes);
 
 }  // namespace kmes::identity

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The producer in this process: the core as userspace compiles it, on the memory of
-// kmes/user/memory.h, with an injected clock. What the module is held to.
+// The producer in this process: the core as compiled for userspace, with the memory of
+// kmes/user/memory.h and an injected clock. The module is compared with it.
 #ifndef KMES_KMOD_IDENTITY_USERSPACE_H_
 #define KMES_KMOD_IDENTITY_USERSPACE_H_
 
@@ -26,7 +26,7 @@ class Userspace : public Side {
     void take_new_buffer(unsigned cpu) override;
 
     std::uint64_t clock_ns() const { return clock_ns_; }
-    // By what was called in here: the module is called the same.
+    // The functions called here: the module must have called the same.
     const OperationTable& table() const { return table_; }
 
   private:
@@ -37,7 +37,7 @@ class Userspace : public Side {
         kmes_reservation reservation{};
         kmes_swap swap{};
         std::vector<BufferHandle> buffers;
-        BufferHandle next;  // of the swap that was begun or done
+        BufferHandle next;  // of the current or last swap
     };
 
     int emit_entry(Cpu& cpu, const kmes_event_input& input);

@@ -17,7 +17,8 @@ constexpr std::uint64_t kKib = 1024;
 constexpr std::uint64_t kMib = kKib * kKib;
 constexpr std::uint64_t kLargestTypeBytes = 65535;
 
-// As text: every value is checked here, so that its one line says what would be right.
+// The options as text: every value is checked here, so that the error line says what would be
+// correct.
 struct RawCommand {
     std::string count;
     std::string capacity;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What kmesctl is asked for: its command line, without any device.
+// The command line of kmesctl for the module, parsed without any device.
 #ifndef KMES_KMOD_KMESCTL_COMMAND_H_
 #define KMES_KMOD_KMESCTL_COMMAND_H_
 
@@ -22,7 +22,7 @@ struct Command {
     std::string payload;
     std::optional<std::string> payload_file;  // "-": standard input
     std::uint64_t count = 1;
-    // resize, registry-available: 0 leaves a value as it is
+    // resize, registry-available; 0 keeps the current value
     std::uint64_t buffer_capacity = 0;
     std::uint64_t max_event_size = 0;
     // statistics; nothing: all CPUs
@@ -32,13 +32,14 @@ struct Command {
 struct ParsedCommand {
     Command command;
     std::string error;  // one line; not empty: bad usage
-    std::string help;   // not empty: --help was asked, print this
+    std::string help;   // if not empty, print it (--help)
 };
 
-// `arguments` without the name of the program.
+// `arguments` exclude the name of the program.
 ParsedCommand parse_command(const std::vector<std::string>& arguments);
 
-// A decimal number of bytes, or one with K, M (KiB, MiB) behind it; nothing where it is none.
+// Parses a decimal number of bytes, optionally with K or M (KiB, MiB). Returns nothing for any
+// other text.
 std::optional<std::uint64_t> parse_bytes(const std::string& text);
 
 }  // namespace kmes::kmesctl

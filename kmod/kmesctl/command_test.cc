@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The command line of kmesctl, and what it prints. What the module does is tested in a virtual
-// machine (kmod/vm).
+// The command line of kmesctl, and its output. The module itself is tested in a virtual machine
+// (kmod/vm).
 #include "kmod/kmesctl/command.h"
 
 #include <gmock/gmock.h>

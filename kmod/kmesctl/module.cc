@@ -41,7 +41,7 @@ std::uint64_t address_of(const void* pointer) {
     return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-// False: it cannot be read; errno says why.
+// Returns false if the file cannot be read; errno has the reason.
 bool read_payload(const std::string& path, std::string& payload) {
     const int fd = path == "-" ? STDIN_FILENO : open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) return false;
@@ -84,7 +84,7 @@ int statistics(int fd, const Command& command) {
         kmes_ioctl_statistics one{};
         one.cpu = cpu;
         if (ioctl(fd, KMES_IOC_STATISTICS, &one) != 0) {
-            // Behind the last CPU.
+            // After the last CPU.
             if (errno == EINVAL && !command.cpu && !all.empty()) break;
             return refused(command, errno);
         }

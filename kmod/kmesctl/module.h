@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The commands that ask the kernel module by its ioctls.
+// The commands that use the kernel module's ioctls.
 #ifndef KMES_KMOD_KMESCTL_MODULE_H_
 #define KMES_KMOD_KMESCTL_MODULE_H_
 
@@ -9,8 +9,8 @@
 
 namespace kmes::kmesctl {
 
-// Parses and runs one command, the words of the command line without the name of the program. The
-// exit status: 0; 1 the module refused, or is not there; 2 wrong usage.
+// Parses and runs one command. `words` exclude the name of the program. Returns the exit status: 0;
+// 1 if the module refused or is not loaded; 2 for bad usage.
 int run_module_command(const std::vector<std::string>& words);
 
 }  // namespace kmes::kmesctl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What the module says, for people and for programs.
+// The module's answers as text, for people and for programs.
 #ifndef KMES_KMOD_KMESCTL_TEXT_H_
 #define KMES_KMOD_KMESCTL_TEXT_H_
 
@@ -17,11 +17,11 @@ namespace kmes::kmesctl {
 std::string statistics_text(const std::vector<kmes_ioctl_statistics>& all);
 std::string statistics_json(const std::vector<kmes_ioctl_statistics>& all);
 
-// The same for buffers.
+// As statistics_text, for buffers.
 std::string buffers_text(const std::vector<kmes_buffer_info>& all);
 std::string buffers_json(const std::vector<kmes_buffer_info>& all);
 
-// What `error` (of errno) means after this command, without a newline.
+// Explains an errno value after this command, without a newline.
 std::string explain_error(Verb verb, int error);
 
 }  // namespace kmes::kmesctl

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// libkmes against the module, in a virtual machine (kmod/vm): what kmes_attach, kmes_map, kmes_emit
-// and kmes_emit_batch do there, and the reference reader on them, over a resize and asleep. Says
-// what is wrong, a line each; exit status 1 then.
+// libkmes with the module, in a virtual machine (kmod/vm): kmes_attach, kmes_map, kmes_emit and
+// kmes_emit_batch, and the reference reader on them, over a resize and a sleep. Prints a line for
+// each fault; the exit status is then 1.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/kmes.h>
@@ -38,7 +38,7 @@ int emit(const std::string& type, const std::string& payload) {
                      static_cast<__u32>(payload.size()));
 }
 
-// Events of this thread are CPU 0's from here on.
+// From now on this thread emits on CPU 0.
 void stay_on_cpu_0() {
     cpu_set_t one;
     CPU_ZERO(&one);
@@ -98,7 +98,7 @@ void emit_rightly_and_wrongly() {
     expect(kmes_emit_batch(entries, 257, &emitted) == -1 && errno == EINVAL, "a batch of 257");
 }
 
-// The next event of the reader as "type payload", "" where there is none.
+// Returns the reader's next event as "type payload"; "" if there is none.
 std::string next(kmes_reader* reader) {
     static std::vector<char> copy(kLargestEventBytes);
     kmes_event_view view;
@@ -124,7 +124,7 @@ void resize(__u64 capacity) {
     close(fd);
 }
 
-// Asleep without a limit until somebody emits, or the buffer is retired. A wake that is lost hangs
+// Sleeps without a timeout until an event is emitted, or the buffer is retired. A lost wake hangs
 // this test, whose time is limited.
 void sleep_and_be_woken(kmes_reader* reader, const std::function<void()>& act) {
     std::thread emitter([&act] {

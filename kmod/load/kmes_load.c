@@ -34,7 +34,7 @@ static uint period_us = 300;
 module_param(period_us, uint, 0444);
 MODULE_PARM_DESC(period_us, "of the two timers");
 
-/* What an event carries; kmod/vm/tests/load.cc knows it too. */
+/* The payload of an event; kmod/vm/tests/load.cc has the same structure. */
 struct load_payload {
     u64 number; /* counts the events of this CPU and context that were written */
     u32 context;
@@ -42,7 +42,7 @@ struct load_payload {
     u8 filler[16]; /* each byte: the lowest of `number` */
 };
 
-/* Written by its own context on its own CPU, and read by whoever looks. */
+/* Written only by its context on its CPU; anybody may read it. */
 struct load_count {
     u64 emitted;
     u64 refused; /* -EBUSY: from inside an emission (E16) */
@@ -77,7 +77,7 @@ static void fill(struct load_payload* payload, enum context context, u64 number)
     memset(payload->filler, (u8)number, sizeof payload->filler);
 }
 
-/* On the CPU whose counters these are, which the caller does not leave meanwhile. */
+/* Runs on the CPU of these counters. The caller prevents migration. */
 static void emit(struct load_cpu* cpu, enum context context) {
     struct load_count* counts = &cpu->counts[context];
     const char* name = context_names[context];
@@ -126,7 +126,7 @@ static int on_nmi(unsigned int command, struct pt_regs* registers) {
     return NMI_HANDLED;
 }
 
-/* Hits the next CPU with an NMI, wherever that is just now. */
+/* Sends an NMI to the next CPU, whatever that executes. */
 static void send_nmi(int from) {
     int to = cpumask_next(from, cpu_online_mask);
     struct load_cpu* cpu;
@@ -174,7 +174,7 @@ static int load_thread(void* argument) {
         cond_resched();
     }
     WRITE_ONCE(cpu->is_done, true);
-    /* An NMI of this CPU's may still be on its way to another one, whose own thread needs it. */
+    /* An NMI from this CPU may still be on its way to another one, whose thread needs it. */
     while (!kthread_should_stop()) {
         send_nmi(raw_smp_processor_id());
         usleep_range(1000, 2000);

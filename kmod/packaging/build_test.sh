@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# The module, both builds of it, and the sample, against each kernel whose headers are installed
-# here: with gcc and with clang, W=1, and looked at by sparse. Any output but make's own is a
-# failure. A line for each.
+# Builds the module in both variants, and the sample, for each kernel whose headers are installed
+# here: with gcc and with clang, W=1, and sparse. Any output except make's own is a failure. Prints
+# a line for each build.
 #
-#   build_test.sh [KERNEL...]      names as under /lib/modules; all that have headers
+#   build_test.sh [KERNEL...]      names as under /lib/modules; default: all that have headers
 set -euo pipefail
 
 REPOSITORY=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -19,7 +19,7 @@ kernels() {
     done
 }
 
-# try NAME KERNEL ARGUMENTS...: in a copy, without type information (pahole).
+# try NAME KERNEL ARGUMENTS...: builds in a copy, without type information (pahole).
 try() {
     local name=$1 kernel=$2 tree
     shift 2
@@ -50,7 +50,7 @@ main() {
         try gcc "$kernel"
         try 'gcc, test build' "$kernel" KMES_TEST=1
         try sparse "$kernel" KMES_TEST=1 C=2 CF=-Wsparse-error
-        # Debian has lld in a package of its own; binutils' ld does.
+        # Debian has lld in a separate package; the ld of binutils works as well.
         try clang "$kernel" KMES_TEST=1 LLVM=-19 LD=ld
     done
     return $FAILED

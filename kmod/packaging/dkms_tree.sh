@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Makes the source tree that DKMS wants: FOLDER/kmes-VERSION, with dkms.conf and what is compiled.
+# Makes the source tree for DKMS: FOLDER/kmes-VERSION, with dkms.conf and the sources.
 #
 #   dkms_tree.sh FOLDER [VERSION]     then: dkms install kmes/VERSION, with FOLDER /usr/src
 #
-# VERSION is that of the file VERSION at the top of the tree, where none is named.
+# The default VERSION is that of the file VERSION at the top of the tree.
 set -euo pipefail
 
 main() {

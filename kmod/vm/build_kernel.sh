@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds a kernel from Debian's source package with options of ours, once: the folder that it is in
-# is named by what it was built from. Prints that folder, and a line on the standard error with the
-# seconds that it took. Needs no root.
+# Builds a kernel from Debian's source package with our options, once: the name of its folder is a
+# sum of the inputs. Prints that folder, and on the standard error the seconds that it took. Needs
+# no root.
 #
-#   build_kernel.sh CACHE_FOLDER FRAGMENT...     later fragments win
+#   build_kernel.sh CACHE_FOLDER FRAGMENT...     later fragments take precedence
 set -uo pipefail
 
 readonly PACKAGE=linux-source-6.1
@@ -16,8 +16,8 @@ die() {
     exit 3
 }
 
-# options_missing CONFIG FRAGMENT...: options that the fragments ask for and the kernel's own rules
-# have undone.
+# options_missing CONFIG FRAGMENT...: prints the options of the fragments that the kernel's own
+# rules have removed.
 options_missing() {
     local config=$1 option name
     shift
@@ -33,8 +33,8 @@ options_missing() {
         done
 }
 
-# unpack_source FOLDER: the kernel's source is there when this returns 0. By rename: an unpacking
-# that was cut short is not taken for a source.
+# unpack_source FOLDER: status 0 means that the kernel's source is there. The folder is renamed at
+# the end, so an interrupted unpacking is never taken for a source.
 unpack_source() {
     [ -d "$1" ] && return 0
     [ -r "$TARBALL" ] || die "$TARBALL is missing; the package $PACKAGE has it"

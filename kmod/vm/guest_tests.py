@@ -11,12 +11,12 @@ COLUMNS = ("name", "kernels", "when", "seconds", "load", "needs", "command")
 
 
 def slowness(kernel):
-    """How much longer anything may take than on Debian's kernels."""
+    """How much longer everything may take than on Debian's kernels."""
     return SLOW_FACTOR if kernel in SLOW_KERNELS else 1
 
 
 class TableError(Exception):
-    """A line of the table that cannot be understood."""
+    """An invalid line of the table."""
 
 
 class GuestTest:
@@ -63,8 +63,8 @@ def read_table(path):
 
 
 def choose(tests, kernel, patterns):
-    """The tests for a kernel: the lot, or those whose names match; without those that a pattern
-    behind a `!` matches. A pattern that matches none is an error."""
+    """The tests for a kernel: all, or those whose names match. Patterns after a `!` exclude
+    tests. A pattern that matches no test is an error."""
     mine = [test for test in tests if kernel in test.kernels]
     taken = [pattern for pattern in patterns if not pattern.startswith("!")]
     left_out = [pattern[1:] for pattern in patterns if pattern.startswith("!")]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The first file system of the virtual machine, as a cpio archive ("newc") that needs neither root
-nor cpio to write. Programs take their shared libraries along. Knows nothing of what is in it."""
+"""The first file system of the virtual machine, as a cpio archive ("newc"), written without root
+and without cpio. Programs bring their shared libraries. Knows nothing of its content."""
 
 import os
 import stat
@@ -49,7 +49,7 @@ class Initramfs:
             write_entry(out, 0, "TRAILER!!!", 0, b"", 0)
 
     def _place(self, place):
-        """The place without its first `/`; the folders above it are made."""
+        """Returns the path without its first `/`, and adds the folders above it."""
         place = os.path.normpath(place).lstrip("/")
         folder = os.path.dirname(place)
         while folder:
@@ -74,8 +74,8 @@ def read_file(path):
 
 
 def libraries_of(program):
-    """The absolute paths of the shared libraries and the loader of a program; none of a static
-    one."""
+    """Returns the absolute paths of a program's shared libraries and loader; none for a static
+    program."""
     said = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
     missing = [line.strip() for line in said.stdout.splitlines() if "not found" in line]
     if missing:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What in a kernel's log is a report of something wrong. Every kind has a planted bug that must be
-seen (kmod/bugs); silence of the log says nothing without them."""
+"""Finds reports of errors in a kernel's log. Every kind has a planted bug that must be reported
+(kmod/bugs): otherwise a silent log would prove nothing."""
 
 import re
 
-# In the order in which they are looked for; the first that fits names the report.
+# Searched in this order; the first match names the report.
 KINDS = (
     ("kasan", r"BUG: KASAN: "),
     ("kcsan", r"BUG: KCSAN: "),
@@ -32,27 +32,29 @@ _PATTERNS = tuple((kind, re.compile(pattern)) for kind, pattern in KINDS)
 _TIMESTAMP = re.compile(r"^(?:\[[ 0-9.]+\]|\[ *T[0-9]+\]|\[ *C[0-9]+\]|<[0-9]+>| )*")
 _MARK = re.compile(r"kmes-vm: (begin|end) (\S+)")
 
-# Bits of /proc/sys/kernel/tainted: a proprietary or an out-of-tree module, one without signature,
-# and a staging driver say nothing of a mistake. (Documentation/admin-guide/tainted-kernels.rst)
+# Bits of /proc/sys/kernel/tainted that do not mean an error: a proprietary, out-of-tree or unsigned
+# module, and a staging driver. (Documentation/admin-guide/tainted-kernels.rst)
 HARMLESS_TAINT = 1 << 12 | 1 << 13
 
 
-# A report of KCSAN: two stacks at most, and a line of these at its end.
+# A report of KCSAN has at most two stacks, and a line like this at its end.
 RACE_END = "=" * 40
 RACE_LINES = 80
 INTERRUPT_ENTRY = re.compile(r"\basm_(?:sysvec_\w+|common_interrupt|exc_nmi)\b")
-# What these do is the kernel's own affair, whoever has called them: they count struct page, also
-# when two processes map one buffer; the fast readers of the clock see its writer at work, and
-# read again; who sleeps for a time looks whether the timer has ended that while it does; all who
-# open a file write the same 0 to the credentials that they share; and who has unmapped a page asks
-# which processors have that process loaded while it changes.
+# Races inside of these functions belong to the kernel, whoever calls them:
+# - They count struct page, also when two processes map one buffer.
+# - Fast readers of the clock race with its writer, and read again.
+# - A sleeper checks its timer while that ends.
+# - All who open a file write the same 0 to their shared credentials.
+# - An unmap reads which processors use a process while that changes.
 OWN_AFFAIRS = re.compile(
     r"\b(?:vm_insert_pages|ktime_get_(?:real|mono)_fast_ns|schedule_hrtimeout_range_clock|"
     r"alloc_file_pseudo|flush_tlb_mm_range)\+")
 
 
 class Report:
-    """One report: its kind, the test during which it came (None: outside of all), its lines."""
+    """One report: its kind, the test during which it came (None: outside of all tests), its lines.
+    """
 
     def __init__(self, kind, test, line_number):
         self.kind = kind
@@ -61,7 +63,7 @@ class Report:
 
 
 def kind_of(line):
-    """The kind of report that this line of a log begins or belongs to, or None."""
+    """Returns the kind of the report that this log line begins or belongs to, or None."""
     text = _TIMESTAMP.sub("", line)
     for kind, pattern in _PATTERNS:
         if pattern.search(text):
@@ -70,10 +72,10 @@ def kind_of(line):
 
 
 def is_foreign_race(lines, number):
-    """Whether the KCSAN report that begins in this line is of the kernel's own code alone: strict
-    KCSAN finds races there, also before any module is loaded. A report that has a function of a
-    module of ours in either stack is none of those; but what an interrupt has only interrupted,
-    below its entry, has no part in it, nor who has called OWN_AFFAIRS."""
+    """Whether the KCSAN report that begins in this line is only about the kernel's own code: strict
+    KCSAN finds races there, even before any module is loaded. A report with a function of our
+    modules in either stack is not. But two parts of a stack do not count: what an interrupt has
+    interrupted, below its entry, and the callers of OWN_AFFAIRS."""
     is_interrupted = False
     for line in lines[number:number + RACE_LINES]:
         if RACE_END in line:
@@ -88,8 +90,8 @@ def is_foreign_race(lines, number):
 
 
 def scan(lines):
-    """All reports in a log. A line that a report has besides its first (a trace, "cut here") counts
-    as a report too: one too many is no harm, one too few is."""
+    """Returns all reports in a log. Further lines of a report (a trace, "cut here") count as
+    reports too: one too many is harmless, one too few is not."""
     test = None
     reports = []
     for number, line in enumerate(lines):

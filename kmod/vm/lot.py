@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs guest tests, a line for each: PASS or FAIL, name, seconds; on request in several machines at
-once. A machine that dies during one is booted again for those that come after it."""
+"""Runs guest tests, and prints a line for each: PASS or FAIL, name, seconds. Can use several
+machines at once. A machine that dies during a test is booted again for the following ones."""
 
 import concurrent.futures
 import os
@@ -17,9 +17,9 @@ MARK_SECONDS = 10
 
 
 def dealt(tests, machines):
-    """The tests in so many hands, or fewer where there are not so many tests: those with the
-    longest limits first, each to who has least. What belongs to each machine is in every hand. All
-    in the order of the table."""
+    """Divides the tests among at most this many machines. Tests with the longest limits come first,
+    each for the machine with the least work. Tests of the machine itself go to every one. All keep
+    the order of the table."""
     once = [test for test in tests if not test.is_for_each_machine]
     hands = [[] for _ in range(max(1, min(machines, len(once))))]
     for test in sorted(once, key=lambda test: -test.seconds):
@@ -29,14 +29,14 @@ def dealt(tests, machines):
 
 class Lot:
     def __init__(self, kernel, scale, boot, verbose):
-        """boot(tests, number) is a Machine, ready to run those; machines that are up at the same
-        time have other numbers."""
+        """boot(tests, number) returns a Machine, ready to run these tests. Machines that run at the
+        same time have different numbers."""
         self._kernel = kernel
         self._scale = scale
         self.boot_seconds = BOOT_SECONDS * scale * guest_tests.slowness(kernel)
         self._boot = boot
         self._verbose = verbose
-        self._lock = threading.Lock()  # of all below
+        self._lock = threading.Lock()  # protects everything below
         self._up = []
         self._is_over = False
         self.passed = 0
@@ -72,7 +72,7 @@ class Lot:
             tests = tests[done + 1:]
 
     def _end_all(self):
-        """No machine stays behind an interrupt, and nothing is said of what it ended."""
+        """After an interrupt no machine is left, and the tests that it ended are not reported."""
         with self._lock:
             self._is_over = True
             for vm in self._up:
@@ -94,18 +94,18 @@ class Lot:
 
 
 class Run:
-    """One boot: what its lines say, test by test."""
+    """One boot: interprets its lines, test by test."""
 
     def __init__(self, lot, vm, limits, number):
         self._lot = lot
-        self._suffix = f"-{number + 1}" if number else ""  # of what each machine reports
+        self._suffix = f"-{number + 1}" if number else ""  # for the reports of each machine
         self._limits = limits
         self.vm = vm
-        self.last = None  # the test that was begun last
+        self.last = None  # the last test that began
         self._open = False
         self._output = []
         self._begun = 0.0
-        self._told = 0  # reports in the log that a test has been failed for
+        self._told = 0  # reports in the log that are already counted as failures
 
     def on_line(self, line):
         text = line.decode("utf-8", "replace").rstrip("\r")
@@ -113,7 +113,7 @@ class Run:
         if words[:2] == ["@kmes-vm", "begin"]:
             self.last, self._open, self._output = words[2], True, []
             self._begun = time.monotonic()
-            # The guest watches over the limit itself, while it can.
+            # The guest itself enforces the limit while it can.
             self.vm.allow(self._limits[self.last] + self._lot.boot_seconds)
         elif words[:2] == ["@kmes-vm", "end"]:
             self._end(int(words[3]))
@@ -135,7 +135,7 @@ class Run:
         self._lot.report(self.last, seconds, self._output, wrong)
 
     def _log_until_mark(self):
-        """The log up to the end of the test; all of it where the mark does not come."""
+        """Returns the log up to the end of the test; all of it if the mark does not come."""
         deadline = time.monotonic() + MARK_SECONDS
         while True:
             log = self.vm.log()
@@ -147,7 +147,7 @@ class Run:
             time.sleep(0.05)
 
     def _reports(self, log):
-        """What the kernel has reported since the last look, as lines; empty where nothing."""
+        """Returns what the kernel has reported since the last check, as lines; empty if nothing."""
         reports = log_scan.scan(log)
         fresh = reports[self._told:]
         self._told = len(reports)
@@ -157,7 +157,8 @@ class Run:
                 ["    " + line for line in log_scan.excerpt(log, fresh[0])])
 
     def finish(self, ended):
-        """The machine is off: a test that had no end has failed, and so has what nobody told."""
+        """The machine is off: a test without an end has failed, and so has one that was never
+        reported."""
         log = self.vm.log()
         late = self._reports(log)
         if self._open or (ended.why and self.last is None):
@@ -175,7 +176,7 @@ class Run:
 
 
 def write_tests(image, tests, kernel, scale):
-    """The tests, as guest/run_tests reads them."""
+    """The tests, in the format of guest/run_tests."""
     lines = []
     for test in tests:
         image.add_bytes(f"/kmes/tests/{test.name}", (test.command + "\n").encode(), 0o755)
@@ -185,7 +186,8 @@ def write_tests(image, tests, kernel, scale):
 
 
 def pack_needs(image, tests, root, binaries):
-    """What the tests need: built programs by their label, files of the repository by their path."""
+    """What the tests need: built programs by their label, and files of the repository by their
+    path."""
     for need in sorted({need for test in tests for need in test.needs}):
         if need.startswith("//"):
             path = need[2:].replace(":", "/") if ":" in need else \

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One boot of a virtual machine in QEMU without hardware help: what the guest says on its second
-serial line, line by line, the kernel's log from the first, and how it ended. Knows no tests."""
+"""One boot of a virtual machine in QEMU without hardware virtualisation. It has the guest's
+output on its second serial line, line by line, the kernel's log from the first, and how the
+machine ended. Knows no tests."""
 
 import os
 import secrets
@@ -10,7 +11,7 @@ import time
 
 import log_scan
 
-# No clock of the host is promised: stalls are for the time limits to find.
+# The host promises no clock: time limits find stalls.
 KERNEL_ARGUMENTS = ("console=ttyS0 loglevel=8 panic=-1 oops=panic mitigations=off nokaslr "
                     "kasan_multi_shot nmi_watchdog=0 nowatchdog rdinit=/init "
                     "rcupdate.rcu_cpu_stall_timeout=120")
@@ -18,8 +19,8 @@ TAIL_LINES = 60
 
 
 class Ended:
-    """How a machine ended: `status` of its command, or None where it was not said; `why` is a
-    sentence for that."""
+    """How a machine ended: `status` of its command, or None if it was not reported; `why` is the
+    reason in a sentence."""
 
     def __init__(self, status, taint, why):
         self.status = status
@@ -46,7 +47,7 @@ class Machine:
 
     def run(self, seconds, on_line):
         """Boots, calls on_line(bytes) for each line of the command's output, and returns an Ended
-        when the machine is off, at the latest after so many seconds. on_line may call allow()."""
+        when the machine is off, at most after this many seconds. on_line may call allow()."""
         open(self.log_path, "wb").close()
         with open(os.path.join(self._folder, "qemu.log"), "wb") as errors:
             process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL,
@@ -63,13 +64,13 @@ class Machine:
             process.stdout.close()
 
     def end(self):
-        """Ends it now, or before it is up; another thread's run() returns."""
+        """Ends the machine now, even before it is up; run() in another thread returns."""
         self._is_over = True
         if self._process:
             self._process.kill()
 
     def allow(self, seconds):
-        """From now on the machine has so many seconds left."""
+        """From now on the machine has this many seconds left."""
         self._allowed = seconds
         self._deadline = time.monotonic() + seconds
 
@@ -100,7 +101,7 @@ class Machine:
 
 
 def lines_until(stream, seconds_left):
-    """The lines of a pipe, as bytes without their end; None, and then no more, when seconds_left()
+    """Yields the lines of a pipe, as bytes without their newline; then None when seconds_left()
     says that the time is over."""
     rest = b""
     with selectors.DefaultSelector() as selector:
@@ -120,8 +121,8 @@ def lines_until(stream, seconds_left):
 
 
 def what_is_wrong(ended, log):
-    """The lines that say what was wrong with a machine's run, but for the status of its command:
-    empty where nothing was."""
+    """Returns lines that say what was wrong with a machine's run, apart from the status of its
+    command; empty if nothing was."""
     wrong = []
     reports = log_scan.scan(log)
     for report in reports[:1]:

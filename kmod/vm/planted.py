@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boots once for each planted bug of a kernel (kmod/bugs/planted.txt), and passes when it is
-seen: the silence of a log says nothing without it."""
+"""Boots once for each planted bug of a kernel (kmod/bugs/planted.txt), and passes if the bug is
+reported. Without this, a silent log would prove nothing."""
 
 import fnmatch
 import time
@@ -10,7 +10,7 @@ from guest_tests import KERNELS, TableError
 
 BUGS_MODULE = "/kmes/modules/kmes_bugs.ko"
 SECONDS = 60
-LIMIT_SECONDS = 5  # from where the command begins: for a bug that is seen by the time limit
+LIMIT_SECONDS = 5  # from the beginning of the command: for a bug that the time limit finds
 BEGINS = "the command begins"
 
 
@@ -33,7 +33,7 @@ def read_planted(path):
 
 
 def is_seen(planted, ended, output, log):
-    """The line that shows it; None: it was not seen."""
+    """Returns the line that shows the bug; None if it was not reported."""
     if planted.seen_as == "limit":
         is_over = ended.status is None and "time limit" in ended.why
         return ended.why if is_over and BEGINS.encode() in output else None
@@ -54,7 +54,7 @@ def choose(planted_bugs, kernel, patterns):
 
 
 def run_planted(planted_bugs, boot_seconds, kernel, boot):
-    """boot(command) is a Machine, ready to run it. True when each bug was seen."""
+    """boot(command) returns a Machine, ready to run it. Returns True if each bug was reported."""
     missed = seen = 0
     for planted in planted_bugs:
         vm = boot(f"bugs={BUGS_MODULE}\necho '{BEGINS}'\n{planted.command}\n")

@@ -38,7 +38,7 @@ def time_limit_scale():
 
 
 def base_image(modules):
-    """busybox, the guest's scripts, the modules: what every boot has."""
+    """What every boot has: busybox, the guest's scripts, the modules."""
     image = initramfs.Initramfs()
     busybox = shutil.which("busybox")
     if not busybox:
@@ -131,7 +131,7 @@ def run_planted(options, folder):
 
 
 def memory_of(kernel):
-    """MiB. KASAN keeps what was freed: two hundred resizes need more than 1024."""
+    """MiB. KASAN keeps freed memory: two hundred resizes need more than 1024."""
     return 2560 if kernel == "kasan" else 1024
 
 
@@ -145,7 +145,7 @@ def by_number(entry):
 
 
 def keep_log(options, *folders):
-    """The logs of the machines, one behind the other."""
+    """The logs of the machines, one after the other."""
     if not options.log:
         return
     with open(options.log, "wb") as kept:
@@ -184,7 +184,7 @@ def parse(arguments):
 
 def main():
     options = parse(sys.argv[1:])
-    # As after an interrupt from the keyboard: no machine and no folder stay behind.
+    # As after an interrupt from the keyboard: no machine and no folder may be left.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *unused: sys.exit(FAILED))
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What of the virtual machine needs no machine: the log's reports, the table, the archive."""
+"""Tests of the parts that need no virtual machine: the log's reports, the table, the archive."""
 
 import os
 import sys
@@ -140,7 +140,7 @@ class Table(unittest.TestCase):
 
 
 class FakeMachine:
-    """Says what it is told, and has a log."""
+    """Prints the given lines, and has a log."""
 
     def __init__(self, said, log, ended):
         self._said, self._log, self._ended = said, log, ended

@@ -16,7 +16,7 @@
 namespace kmes::guest {
 namespace {
 
-// The lowest descriptor that is free: another one after a call that has left one open.
+// The lowest free descriptor: a different one after a call that has left one open.
 int lowest_free_fd() {
     const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     EXPECT(fd >= 0);
@@ -86,7 +86,7 @@ void bad_arguments(const Device& device) {
     }
     EXPECT_EQUAL(device.call(KMES_IOC_ATTACH_CPU, nullptr), EFAULT);
     EXPECT_EQUAL(device.call(KMES_IOC_IDENTIFY, nullptr), EFAULT);
-    // Readable, and not writable: no descriptor is left of it.
+    // The memory is readable but not writable, so no descriptor may be left.
     const int free_fd = lowest_free_fd();
     void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT(page != MAP_FAILED);

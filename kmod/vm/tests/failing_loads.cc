@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test failing-loads N: loads the module with each of the last N allocations of a load failed
-// in turn (the kernel's fail-nth). The first of all are the kernel's own; of one, kmemleak
-// complains where the console must not be written to (guest/log_later). A load that fails leaves no
-// module, and says ENOMEM or the like.
+// guest_test failing-loads N: loads the module again and again, each time with another one of the
+// last N allocations failed (the kernel's fail-nth). The first allocations of a load are the
+// kernel's own. For one of them, kmemleak complains if the console must not be written to
+// (guest/log_later). A failed load leaves no module, and returns ENOMEM or the like.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,8 +34,8 @@ void unload() {
     EXPECT(wait_until(20, [] { return syscall(SYS_delete_module, "kmes", O_NONBLOCK) == 0; }));
 }
 
-// Loads with the `nth` allocation failed: 0 or errno; *left: how many more there would have had to
-// be for it to be reached, 0 where it was.
+// Loads with the `nth` allocation failed; returns 0 or errno. *left: how many further allocations
+// were needed to reach it; 0 if it was reached.
 int load_failing(int nth, int* left) {
     const int file = open(MODULE, O_RDONLY | O_CLOEXEC);
     const int fd = open(NTH, O_RDWR | O_CLOEXEC);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // guest_test failures: fails each allocation of an operation in turn (the kernel's fail-nth), until
-// the operation succeeds without. Whatever failed has changed nothing: not the buffers, not the
-// number of fds, not a page; and it said ENOMEM or the like. To be run with small rings.
+// the operation succeeds without a failure. A failed operation has changed nothing: not the
+// buffers, not the number of fds, not a page. It returns ENOMEM or the like. Run it with small
+// rings.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,7 +29,7 @@ long open_fds() {
     return std::distance(directory_iterator("/proc/self/fd"), directory_iterator());
 }
 
-// What a failed operation must leave as it was. Positions move: the failure itself is an event.
+// What a failed operation must not change. Positions do move: the failure itself is an event.
 auto state_of(const Device& device) {
     std::vector<std::tuple<__u64, __u64, __u64, __u32, __u32>> state;
     for (const kmes_buffer_info& info : device.buffers())
@@ -47,13 +48,13 @@ void print_state(const Device& device, const decltype(state_of(device))& before)
                     std::get<4>(state));
 }
 
-// `operation` returns 0 or errno; `undo` takes back a success.
+// `operation` returns 0 or errno; `undo` reverts a success.
 void fail_each(const Device& device, const char* name, const std::function<int()>& operation,
                const std::function<void()>& undo) {
     int failed = 0, survived = 0, nth = 1;
     for (;; ++nth) {
         EXPECT(nth < MOST_ALLOCATIONS);
-        // What the last one has left is let go of a moment later.
+        // The resources of the last operation are released a moment later.
         const auto before = state_of(device);
         const int fd = open(NTH, O_RDWR | O_CLOEXEC);
         EXPECT(fd >= 0);
@@ -66,7 +67,7 @@ void fail_each(const Device& device, const char* name, const std::function<int()
         close(fd);
         if (error == 0) {
             undo();
-            // Not reached: the operation has fewer allocations.
+            // The failure was not reached: the operation has fewer allocations.
             if (std::atoi(left) > 0) break;
             ++survived;
             continue;
@@ -120,7 +121,7 @@ void fail_resize(const Device& device) {
         device, "resize", [&] { return device.configure(capacity, 0); },
         [&] {
             capacity = capacity == 1 << 16 ? 1 << 17 : 1 << 16;
-            // The old ones go a moment later.
+            // The old buffers are released a moment later.
             EXPECT(wait_until(20, [&] { return device.buffers().size() == buffers; }));
         });
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test faults: a payload, or the entries of a batch, whose page comes when its owner likes
-// (userfaultfd). The call waits for it, but keeps no CPU: the one that it began on goes offline
+// guest_test faults: the page of a payload, or of the entries of a batch, arrives only when its
+// owner wants (userfaultfd). The call waits for it, but blocks no CPU: its first CPU goes offline
 // meanwhile, and the event is emitted where the thread then runs.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t PAGE_BYTES = 4096;
 constexpr char ONLINE[] = "/sys/devices/system/cpu/cpu1/online";
 
-// A page that is missing until it is given.
+// A page that is missing until it is provided.
 class LatePage {
   public:
     LatePage() : fd_(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK))) {
@@ -50,7 +50,7 @@ class LatePage {
 
     bool is_there() const { return fd_ >= 0; }
     std::uintptr_t address() const { return address_; }
-    // Whether somebody waits for it.
+    // Whether a thread waits for the page.
     bool is_wanted() const {
         pollfd event = {fd_, POLLIN, 0};
         return poll(&event, 1, 0) == 1;
@@ -65,7 +65,7 @@ class LatePage {
     std::uintptr_t address_ = 0;
 };
 
-// From a process of its own, so that one that hangs is a line.
+// In a process of its own, so that a hang becomes an error line.
 void set_online(bool is_online) {
     const pid_t child = fork();
     EXPECT(child >= 0);
@@ -76,7 +76,7 @@ void set_online(bool is_online) {
     EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-// `call` is made on CPU 1, and needs the page, whose bytes are `bytes`.
+// Makes `call` on CPU 1. It needs the page, which then gets `bytes`.
 void goes_meanwhile(const LatePage& page, const void* bytes, const std::function<int()>& call) {
     const Device device;
     const auto events = [&] { return device.statistics(0).events + device.statistics(1).events; };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test hotplug: CPU 1 goes and comes back while it emits, and while the rings are resized;
-// its sequence goes on. guest_test hotplug late: CPU 1 comes after the module; what it emits is
-// counted as dropped, and nothing else happens.
+// guest_test hotplug: CPU 1 goes offline and comes back while it emits, and while the rings are
+// resized; its sequence continues. guest_test hotplug late: CPU 1 comes online after the module was
+// loaded. Its emissions are counted as dropped, and nothing else happens.
 #include <unistd.h>
 
 #include <atomic>
@@ -24,8 +24,8 @@ void set_online(bool is_online) {
 void goes_and_comes() {
     const Device device;
     std::atomic<bool> is_over = false;
-    // Where CPU 1 is gone, its thread runs elsewhere. It is within a call nearly always: the CPU
-    // has to go all the same.
+    // While CPU 1 is offline, its thread runs elsewhere. It is nearly always inside a call, but the
+    // CPU must go offline all the same.
     const std::string payload(30000, 'x');
     std::thread emitter([&] {
         const Device own;

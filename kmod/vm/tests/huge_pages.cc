@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test huge-pages: shmem is told to make huge pages always, before the module is loaded. The
-// metadata page of every buffer is a small page all the same, and a wake on it arrives.
+// guest_test huge-pages: shmem always makes huge pages, set before the module is loaded. The
+// metadata page of every buffer must be a small page all the same, and a wake on it must arrive.
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // guest_test load whole|overwritten EVENTS: kmes_load emits from a thread, a softirq, a hard
-// interrupt and NMIs on every CPU; the reference reader follows each CPU. No event may be missing
-// without a reason that somebody counted:
+// interrupt and NMIs on every CPU, and the reference reader follows each CPU. Every missing event
+// must have a counted reason:
 //
-//   whole        the ring is larger than all events: each event that was written is delivered, and
-//                the gaps in the sequence are as many as the emissions that were refused (E16)
+//   whole        the ring is larger than all events: each written event is delivered, and the
+//                sequence has as many gaps as emissions were refused (E16)
 //   overwritten  the ring is small: delivered + lost is what was emitted or refused
 //
-// In both, numbers of one context and the sequence only grow, and no event is torn.
+// In both, the numbers of one context and the sequence only grow, and no event is torn.
 #include <array>
 #include <atomic>
 #include <cinttypes>
@@ -27,7 +27,7 @@ namespace {
 constexpr char PARAMETERS[] = "/sys/module/kmes_load/parameters/";
 constexpr std::array<const char*, 4> CONTEXTS = {"task", "softirq", "hardirq", "nmi"};
 
-// As kmod/load/kmes_load.c makes it.
+// The format of kmod/load/kmes_load.c.
 struct Payload {
     std::uint64_t number;
     std::uint32_t context;
@@ -37,7 +37,7 @@ struct Payload {
 
 struct ContextSeen {
     std::uint64_t delivered = 0;
-    std::uint64_t next = 0;  // the number that would be due
+    std::uint64_t next = 0;  // the next expected number
     std::uint64_t missing = 0;
 };
 
@@ -51,7 +51,7 @@ class Follower {
         thread_ = std::thread([this] { follow(); });
     }
 
-    // All that is there is read; no more comes.
+    // Everything is read, and nothing more arrives.
     void finish() {
         is_over_ = true;
         thread_.join();
@@ -63,7 +63,7 @@ class Follower {
     const kmes_reader_statistics& statistics() const { return reader_.statistics; }
     std::uint64_t others() const { return others_; }
     std::uint64_t last_sequence() const { return sequence_; }
-    // The reader counts what is lost between two events; what was gone before the first is not.
+    // The reader counts what is lost between two events, but not what was lost before the first.
     std::uint64_t lost() const { return first_sequence_ - 1 + reader_.statistics.lost; }
 
   private:
@@ -122,7 +122,7 @@ struct Sums {
     std::uint64_t emitted = 0, refused = 0, delivered = 0;
 };
 
-// One line of kmes_load's counts against what was seen.
+// Compares one line of kmes_load's counts with what was read.
 Sums compare(const Follower& follower, bool is_whole, const std::string& line) {
     std::istringstream words(line);
     int cpu = -1;
@@ -153,7 +153,7 @@ void judge(const Device& device, int cpu, const Follower& follower, bool is_whol
     EXPECT_EQUAL(statistics.corrupt, 0);
     EXPECT_EQUAL(statistics.dropped, 0);
     EXPECT_EQUAL(statistics.dropped_nested, sums.refused);
-    // The last ones may have been refused: no event comes after them.
+    // The last emissions may have been refused: no event follows them.
     const std::uint64_t all = sums.emitted + sums.refused + follower.others();
     EXPECT_EQUAL(statistics.last_sequence, all);
     EXPECT(follower.last_sequence() <= all);

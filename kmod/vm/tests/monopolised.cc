@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // guest_test monopolised: a real-time task never leaves CPU 1. Attach, statistics, resize and
-// nudges work all the same. While that CPU cannot go offline for it, a resize waits, says so, and
-// holds up nobody else.
+// nudges must work all the same. While that CPU cannot go offline because of the task, a resize
+// waits, reports that, and blocks no other operation.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/klog.h>
@@ -43,9 +43,9 @@ class Process {
         EXPECT(waitpid(pid_, nullptr, 0) == pid_);
         is_over_ = true;
     }
-    // Where in the kernel it is.
+    // Its kernel stack.
     std::string stack() const { return read_file("/proc/" + std::to_string(pid_) + "/stack"); }
-    // Whether it ended with status 0 in that time.
+    // Whether it ended with status 0 within this time.
     bool ends(double seconds) {
         int status = 0;
         if (!wait_until(seconds, [&] { return waitpid(pid_, &status, WNOHANG) == pid_; }))
@@ -59,7 +59,8 @@ class Process {
     bool is_over_ = false;
 };
 
-// SCHED_FIFO on CPU 1 until it is killed, or moved because that CPU goes. The parent runs on CPU 0.
+// Runs SCHED_FIFO on CPU 1 until it is killed, or moved because that CPU goes offline. The parent
+// runs on CPU 0.
 void monopolise() {
     pin_to_cpu(1);
     const sched_param priority = {50};
@@ -67,8 +68,8 @@ void monopolise() {
     while (sched_getcpu() == 1) continue;
 }
 
-// RCU and softirqs go on on a monopolised CPU, as an administrator of such a machine sees to it.
-// Without that the whole kernel stands still sooner or later.
+// Lets RCU and softirqs run on a monopolised CPU, as an administrator of such a machine must.
+// Otherwise the whole kernel stops sooner or later.
 void raise_kernel_threads() {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
         const std::string name = read_file(entry.path() / "comm");
@@ -78,7 +79,7 @@ void raise_kernel_threads() {
     }
 }
 
-// `what` ends in time; a hang is a line, not the end of the machine.
+// `body` must end in time; a hang becomes an error line and does not block the machine.
 void works(const char* what, const std::function<void()>& body) {
     Process process(body);
     if (!process.ends(20)) fail(__FILE__, __LINE__, std::string(what) + " does not end");
@@ -116,10 +117,10 @@ bool is_said() {
     return log.find("a resize waits for a CPU") != std::string::npos;
 }
 
-// CPU 1 goes offline, which waits for threads of the kernel that cannot run there.
+// Takes CPU 1 offline, which waits for kernel threads that cannot run there.
 void waits_for_hotplug(Process* monopolist) {
     Process offline([] { EXPECT(write_file("/sys/devices/system/cpu/cpu1/online", "0")); });
-    // Resizes until one has to wait: going offline takes a while to get that far.
+    // Resizes until one must wait: it takes a while until the CPU really goes offline.
     Process resize([] {
         for (unsigned i = 0;; ++i)
             EXPECT_EQUAL(Device().configure(i % 2 ? 1 << 16 : 1 << 17, 0), 0);
@@ -130,7 +131,7 @@ void waits_for_hotplug(Process* monopolist) {
         return has_gone || is_said();
     });
     if (has_gone) {
-        // A kernel with a server for ordinary tasks (6.12) lets them run beside a real-time one.
+        // A kernel with a server for ordinary tasks (6.12) runs them in spite of a real-time one.
         std::printf("CPU 1 could go offline all the same: no resize had to wait\n");
         EXPECT(write_file("/sys/devices/system/cpu/cpu1/online", "1"));
         return;
@@ -141,7 +142,7 @@ void waits_for_hotplug(Process* monopolist) {
                  offline.stack());
     works("attach beside the resize", [] { const Buffer buffer(Device(), 1); });
     works("the statistics beside the resize", [] { Device().statistics(1); });
-    // Whoever waits in it can be killed, and nothing has changed.
+    // The waiting process can be killed, and nothing has changed.
     const kmes_ioctl_statistics before = Device().statistics(1);
     resize.end();
     EXPECT_EQUAL(Device().statistics(1).capacity, before.capacity);

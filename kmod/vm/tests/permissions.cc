@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// 5.1.5 as a consumer may try it: the metadata page can be written, the data pages cannot, by
-// whatever way; the contents stay whatever is done to the mapping.
+// 5.1.5 as a consumer may test it: the metadata page can be written, the data pages cannot, by any
+// means. The contents stay whatever is done to the mapping.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ bool read_faults(volatile std::uint8_t* byte) {
     return false;
 }
 
-// The data, as it is to stay.
+// The data, which must not change.
 class Kept {
   public:
     explicit Kept(const Buffer& buffer)
@@ -62,7 +62,7 @@ class Kept {
     std::vector<std::uint8_t> bytes_;
 };
 
-// First, last and the pages where the halves meet.
+// The first and last byte, and the pages where the halves meet.
 std::vector<std::uint8_t*> data_bytes(const Buffer& buffer) {
     std::uint8_t* data = buffer.data();
     const std::uint64_t capacity = buffer.capacity();
@@ -110,7 +110,7 @@ void by_mprotect(const Buffer& buffer) {
     mprotect(base, buffer.bytes(), PROT_READ | PROT_WRITE);
     expect_metadata_writable(buffer);
     expect_data_read_only(buffer);
-    // One page alone, as a debugger's guard does it; the others stay.
+    // One page alone, like a debugger's guard; the others stay.
     for (std::uint8_t* byte : data_bytes(buffer)) {
         void* page = byte - (reinterpret_cast<std::uintptr_t>(byte) & 4095);
         EXPECT(mprotect(page, 4096, PROT_NONE) == 0);
@@ -130,7 +130,7 @@ void by_madvise(const Buffer& buffer) {
     for (int advice : {MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_COLD, MADV_PAGEOUT,
                        MADV_WILLNEED, MADV_HUGEPAGE, MADV_MERGEABLE, MADV_SEQUENTIAL}) {
         madvise(buffer.data(), 2 * buffer.capacity(), advice);
-        // The first access to what was taken away is a write.
+        // The first access after the protection was removed is a write.
         EXPECT(write_faults(buffer.data()));
         expect_data_read_only(buffer);
     }
@@ -153,7 +153,7 @@ void by_mremap(const Buffer& buffer) {
     EXPECT(munmap(moved, bytes) == 0);
 }
 
-// Only what 5.1.5 says can be mapped: the whole, shared, from the start.
+// Only what 5.1.5 says can be mapped: the whole buffer, shared, from the start.
 void refused_mappings(const Buffer& buffer) {
     const int fd = buffer.fd();
     const std::size_t bytes = buffer.bytes();

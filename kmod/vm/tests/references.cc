@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The module stays while somebody has something of it: the device, a buffer's fd, a mapping alone;
-// and no page stays behind when they are gone.
+// The module stays while anything refers to it: the device, a buffer's fd, or a mapping alone. No
+// page may be left after the last reference has gone.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -17,12 +17,12 @@ namespace {
 constexpr char PAGES[] = "/sys/module/kmes/parameters/pages_live";
 constexpr char BUFFERS[] = "/sys/module/kmes/parameters/buffers_live";
 
-// 0, or errno.
+// Returns 0, or errno.
 int unload() {
     return syscall(SYS_delete_module, "kmes", O_NONBLOCK) == 0 ? 0 : errno;
 }
 
-// EBUSY is what the command says; the system call has EWOULDBLOCK for a module in use.
+// The command reports EBUSY; the system call returns EWOULDBLOCK for a module in use.
 bool is_refused() {
     const int error = unload();
     return error == EWOULDBLOCK || error == EBUSY;
@@ -50,7 +50,7 @@ void test_references(const Arguments&) {
     buffer.unmap();
     EXPECT(wait_until(20, [] { return unload() == 0; }));
 
-    // Old buffers live as long as their mappings, and no longer.
+    // Old buffers live exactly as long as their mappings.
     EXPECT_EQUAL(run("kmes_load"), 0);
     {
         const Device again;

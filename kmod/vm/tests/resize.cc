@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test resize TIMES: the rings change their size so many times, while every CPU emits from
-// every context and readers follow. Sequences only grow, nothing is torn, every swap is counted,
-// and in the end there are as many pages as at the beginning (5.1.4, E10, E18).
+// guest_test resize TIMES: resizes the rings TIMES times, while every CPU emits from every context
+// and readers follow. Sequences only grow, nothing is torn, every swap is counted, and in the end
+// there are as many pages as at the beginning (5.1.4, E10, E18).
 #include <array>
 #include <atomic>
 #include <cinttypes>
@@ -77,7 +77,7 @@ void test_resize(const Arguments& arguments) {
         readers.emplace_back([&, cpu] { seen[std::size_t(cpu)] = follow(cpu, &is_over); });
         emitters.emplace_back([&, cpu] { emit_until(cpu, &is_emission_over); });
     }
-    // More than it comes to: it is taken out when the last resize is done.
+    // More events than it can emit: it is removed after the last resize.
     EXPECT_EQUAL(run("insmod /kmes/modules/kmes_load.ko events=0,1000000,1000000,100000"), 0);
     for (int i = 0; i < times; ++i)
         EXPECT_EQUAL(device.configure(i % 3 == 0 ? 1 << 16 : i % 3 == 1 ? 1 << 18 : 1 << 17, 0), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What the guest tests share: /dev/kmes by its ioctls, one mapping of a buffer, checks that end the
-// program. A test is one process, and knows that nobody else uses the module.
+// What the guest tests share: /dev/kmes by its ioctls, one mapping of a buffer, and checks that end
+// the program. A test is one process, and the only user of the module.
 #ifndef KMES_KMOD_VM_TESTS_SUPPORT_H
 #define KMES_KMOD_VM_TESTS_SUPPORT_H
 
@@ -18,7 +18,7 @@
 
 namespace kmes::guest {
 
-// Ends the program with status 1 and the line that says what does not hold.
+// Ends the program with status 1 and a line that says what is wrong.
 [[noreturn]] void fail(const char* file, int line, const std::string& what);
 #define EXPECT(condition)                                                      \
     do {                                                                       \
@@ -30,10 +30,10 @@ namespace kmes::guest {
 void expect_equal(const char* file, int line, const char* left_text, std::int64_t left,
                   const char* right_text, std::int64_t right);
 
-// A number of seconds, times KMES_TIMEOUT_SCALE.
+// Returns a number of seconds, times KMES_TIMEOUT_SCALE.
 double scaled(double seconds);
 
-// Whether `holds` became true in that time; looks every few milliseconds.
+// Returns whether `holds` became true within this time; checks every few milliseconds.
 bool wait_until(double seconds, const std::function<bool()>& holds);
 
 void pin_to_cpu(int cpu);
@@ -42,17 +42,17 @@ std::string read_file(const std::string& path);
 bool write_file(const std::string& path, const std::string& text);
 std::int64_t read_number(const std::string& path);
 
-// Status of a command of the guest's shell.
+// Returns the exit status of a command of the guest's shell.
 int run(const std::string& command);
 
-// Runs `body` in a child process of an ordinary user without capabilities; what does not hold there
+// Runs `body` in a child process of an ordinary user without capabilities. A failed check there
 // ends this program as well.
 void as_nobody(const std::function<void()>& body);
 
-// Lets the kernel fail allocations of any kind (fail-nth), without a word in its log.
+// Makes the kernel fail allocations of any kind (fail-nth), without messages in its log.
 void prepare_failures();
 
-// An ioctl: 0, or errno.
+// Makes an ioctl. Returns 0, or errno.
 int ioctl_error(int fd, unsigned long request, void* argument);
 
 // One open file of /dev/kmes.
@@ -63,7 +63,7 @@ class Device {
     Device(const Device&) = delete;
     Device& operator=(const Device&) = delete;
 
-    // 0 or errno.
+    // Returns 0 or errno.
     int call(unsigned long request, void* argument) const;
     int attach(std::vector<int>* fds, std::uint64_t* capacity) const;
     int emit(const std::string& type, const std::string& payload) const;
@@ -85,7 +85,7 @@ class Buffer {
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
 
-    // Unmaps; closes. Both are done once at most.
+    // Unmap, and close; each happens at most once.
     void unmap();
     void close_fd();
 

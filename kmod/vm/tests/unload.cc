@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // guest_test unload: the module cannot be unloaded, and says so at once, while anything refers to
-// the inode of a buffer: an O_PATH descriptor, one that was opened through map_files, a watch.
-// After the last reference is gone it unloads. Many times, against a thread that opens and closes
-// such descriptors.
+// the inode of a buffer: an O_PATH descriptor, one opened through map_files, a watch. It unloads
+// after the last reference has gone. This repeats many times, against a thread that opens and
+// closes such descriptors.
 #include <fcntl.h>
 #include <sys/inotify.h>
 #include <sys/mount.h>
@@ -32,7 +32,8 @@ int unload() {
     return syscall(SYS_delete_module, "kmes", O_NONBLOCK) == 0 ? 0 : errno;
 }
 
-// The error of one attempt, from a process of its own: one that hangs is not waited for.
+// Returns the error of one attempt. It runs in a process of its own, so a hang does not block this
+// one.
 int unload_at_once() {
     const pid_t child = fork();
     EXPECT(child >= 0);
@@ -52,8 +53,8 @@ int open_path(const std::string& path) {
     return open(path.c_str(), O_PATH | O_CLOEXEC);
 }
 
-// A descriptor that refers to the buffer's inode, and is no open file of the module; -1 where the
-// kernel does not make one.
+// Returns a descriptor that refers to the buffer's inode, but is no open file of the module; -1 if
+// the kernel makes none.
 int by_descriptor(const Buffer& buffer) {
     return open_path(path_of(buffer.fd()));
 }
@@ -109,7 +110,7 @@ void holds(const char* name, int (*refer)(const Buffer&)) {
     }
     std::printf("%s: %s\n", name, fd >= 0 ? "refers to the inode" : "not on this kernel");
     if (fd < 0) return;
-    // The files that are closed above let go of the module a moment later.
+    // The files closed above release the module a moment later.
     usleep(200000);
     for (int i = 0; i < 3; ++i) {
         const int error = unload_at_once();
@@ -122,7 +123,7 @@ void holds(const char* name, int (*refer)(const Buffer&)) {
     EXPECT_EQUAL(run("kmes_load buffer_capacity=65536"), 0);
 }
 
-// One turn against unloading; false: the module is not there.
+// One attempt to hold the module during an unload; returns false if it is not loaded.
 bool open_and_close(int turn) {
     const int device = open(KMES_DEVICE, O_RDWR | O_CLOEXEC);
     if (device < 0) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Two consumers sleep on one buffer, a thread here and another process with a mapping of its own;
-// one event from each context that may emit wakes both (5.1.7 step 7, E12, E17).
+// Two consumers sleep on one buffer: a thread here, and another process with a mapping of its own.
+// One event from each context that may emit wakes both (5.1.7 step 7, E12, E17).
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -61,7 +61,8 @@ void one_wake(const Device& device, const std::string& context, Sleeper* sleeper
     }
     EXPECT(wait_until(20, [&] { return is_in_futex(sleepers[0]) && is_in_futex(sleepers[1]); }));
     EXPECT(!sleepers[0].is_woken && !sleepers[1].is_woken);
-    // The second one to come may find need_wake taken down by nobody: nothing was emitted yet.
+    // Nobody has cleared need_wake when the second sleeper arrives, because nothing was emitted
+    // yet.
     EXPECT_EQUAL(buffer.metadata()->need_wake, 1);
     if (context == "ioctl") {
         EXPECT_EQUAL(device.emit("wake", "up"), 0);
@@ -86,7 +87,8 @@ void test_wake(const Arguments&) {
     void* shared = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     EXPECT(shared != MAP_FAILED);
     pin_to_cpu(0);
-    // How many events of a thread, a softirq, a hard interrupt and an NMI kmes_load emits.
+    // The number of events that kmes_load emits from a thread, a softirq, a hard interrupt and an
+    // NMI.
     for (const char* context : {"ioctl", "1,0,0,0", "0,1,0,0", "0,0,1,0", "0,0,0,1"})
         for (int i = 0; i < 5; ++i) one_wake(device, context, static_cast<Sleeper*>(shared));
 }
