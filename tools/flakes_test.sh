@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# tools/kmes flakes through its command line, with a false bazel: usage, which tests are chosen,
+# tools/kmes flakes through its command line, with a false bazel: usage, the choice of tests,
 # counts, kept logs, exit statuses.
 set -uo pipefail
 
@@ -70,7 +70,7 @@ E2
     has "$OUT" 'FAIL default //a:bad 1 of 9'
     has "$OUT" 'FAIL tsan //a:bad 1 of 9'
     rm -r "$TEST_TMPDIR"/kmes-flakes.*
-    # A test that the summary leaves out is no pass.
+    # A test that the summary omits is no pass.
     echo '//a:good  PASSED in 2.3s' >"$TEST_TMPDIR/bazel-repeats"
     kmes 1 flakes --config default
     has "$OUT" 'FAIL default: Bazel shows 1 tests of 3'

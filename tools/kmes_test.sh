@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# tools/kmes through its command line, in a copy of its own, with a false bazel, apt-get, dpkg-query
-# and id that write down how they were called: arguments, packages, set-up, exit statuses, counts.
+# tools/kmes through its command line, in a separate copy, with a false bazel, apt-get, dpkg-query
+# and id that record their calls. Covers arguments, packages, set-up, exit statuses and counts.
 set -uo pipefail
 
 source tools/kmes_testing.sh
@@ -119,12 +119,12 @@ test_setup() {
     lines "$CALLS" 0
     FAKE_MISSING=zlib1g-dev kmes 0 setup package
     like "$CALLS" '^apt-get install -y .* zlib1g-dev$'
-    # Not root: one line says what to do, and nothing is done.
+    # Not root: one line says what to do, and nothing is changed.
     FAKE_UID=1000 FAKE_MISSING=libfmt-dev kmes 3 setup
     lines "$CALLS" 0
     lines "$ERR" 1
     like "$ERR" 'as root: apt-get install --no-install-recommends libfmt-dev$'
-    # Old package lists: they are fetched, and it is tried once more.
+    # Old package lists: they are fetched, and the installation is repeated.
     touch "$TEST_TMPDIR/apt-fails"
     FAKE_MISSING=libfmt-dev kmes 0 setup
     lines "$CALLS" 3
@@ -134,7 +134,7 @@ test_setup() {
     like "$ERR" 'could not install \[required\] of tools/packages.txt: libfmt-dev$'
 }
 
-# broken_list TEXT LINE_NUMBER WORDS: TEXT behind the package list is refused with its line.
+# broken_list TEXT LINE_NUMBER WORDS: TEXT at the end of the package list is refused with its line.
 broken_list() {
     local list=$CLONE/tools/packages.txt kept=$TEST_TMPDIR/kept
     cp "$list" "$kept"
@@ -161,13 +161,13 @@ test_packages_file() {
 
 test_conformance() {
     bazel_says 0 </dev/null
-    # Without a program: the reference, behind the options.
+    # Without a program: adds the reference after the options.
     kmes 0 conformance --cpus 4
     lines "$OUT" 5
     has "$OUT" 'argument <-->'
     has "$OUT" "argument <$CLONE/out/conformance/testees/reference>"
     like "$CALLS" ' //conformance:kmes-conformance //conformance/testees:reference$'
-    # With one: every argument as it was written, in the caller's folder.
+    # With a program: every argument is passed unchanged, in the caller's folder.
     mkdir -p "$TEST_TMPDIR/else where"
     cd "$TEST_TMPDIR/else where" || exit 3
     kmes 0 conformance --filter '5.*' -- ./my-consumer 'two words' '' --flag
@@ -178,8 +178,8 @@ test_conformance() {
     has "$OUT" 'argument <two words>'
     has "$OUT" 'argument <>'
     lines "$OUT" 8
-    # A command that takes a program has the reference too; the others have none, and selftest has
-    # its testees built.
+    # A command that takes a program also gets the reference. The others get none, and the testees
+    # of selftest are built.
     kmes 0 conformance smoke -v
     has "$OUT" "argument <$CLONE/out/conformance/testees/reference>"
     local command
@@ -196,7 +196,7 @@ test_conformance() {
     for status in 0 1 2 3 4; do
         FAKE_VERDICT=$status kmes "$status" conformance -- ./my-consumer
     done
-    # A build that fails is the suite's fault, and shown whole.
+    # A failed build is the suite's fault, and its output is shown in full.
     bazel_says 1 <<<"ERROR: words of the compiler"
     kmes 3 conformance
     has "$ERR" "ERROR: words of the compiler"
@@ -246,7 +246,7 @@ test_replay_keep() {
     cmp -s "$script" "$kept" || fail "what is kept is not the script"
     kmes 0 replay --keep lost-wake "$script"
     like "$OUT" 'there already, the same$'
-    # Another script does not take its place.
+    # Another script must not replace it.
     printf 'kmes-script 1\n' >"$script"
     kmes 2 replay --keep lost-wake "$script"
     lines "$ERR" 1
@@ -295,7 +295,8 @@ test_broken() {
     has "$OUT" 'argument <--help>'
 }
 
-# The commands are what a compiler of an editor takes: one a file, without what only Bazel needs.
+# One command for each file, without the options that only Bazel needs, so that an editor's compiler
+# accepts it.
 test_ide() {
     local database=$CLONE/compile_commands.json
     bazel_says 0 <<'E2'
@@ -324,7 +325,7 @@ sys.exit(found != [
      "arguments": ["/usr/bin/gcc", "-iquote", ".", "-c", "kmes/a.c"]},
 ])
 E2
-    # A failure leaves the database as it was.
+    # A failure leaves the database unchanged.
     local before
     before=$(cksum "$database")
     local answer
@@ -340,7 +341,7 @@ E2
     [ "$(cksum "$database")" = "$before" ] || fail "the database changed"
 }
 
-# A false clang-tidy: it finds a fault in what has the word "fault" in it, and dies of "death".
+# A false clang-tidy: it reports a file that contains the word "fault", and dies at "death".
 test_tidy() {
     if ! command -v clang-tidy-19 >/dev/null; then
         kmes 3 tidy
@@ -365,7 +366,7 @@ E2
     lines "$CALLS" 2
     like "$CALLS" '^tidy --quiet kmes/a.c -- -std=gnu11 '
     like "$CALLS" '^tidy --quiet kmes/user/b.cc -- -std=c\+\+20 '
-    # What passed is not read again, until it or what it depends on changes.
+    # A file that passed is not read again until it or its dependencies change.
     kmes 0 tidy
     lines "$CALLS" 0
     echo 'int b;' >>"$CLONE/kmes/a.c"
@@ -484,7 +485,7 @@ E2
     has "$OUT" 'PASS tsan //kmes:good_test 1.3s'
     has "$OUT" 'FAIL tsan //kmes:bad_test 0.1s'
     has "$OUT" '    words of the test'
-    # What was not as expected comes first.
+    # Failed expectations come first.
     [ "$(grep -A3 -m 1 -F '    Ring.Wraps:' "$OUT" | tr '\n' '|')" = \
         '    Ring.Wraps:|    a.cc:7: Failure|    position 9|    words of the test|' ] ||
         fail "what failed is not told before the log"
@@ -492,7 +493,7 @@ E2
     like "$OUT" '^FAIL tsan //kmes:flaky_test'
     has "$OUT" 'FAIL tsan //kmes:lost_test (no status)'
     last "$OUT" '1 passed, 4 failed'
-    # A long log is cut: its end is shown.
+    # A long log is cut; its end is shown.
     for ((i = 1; i <= 1200; ++i)); do echo "word $i"; done >"$TEST_TMPDIR/test.log"
     kmes 1 test tsan
     has "$OUT" '    (200 lines left out)'
@@ -513,7 +514,7 @@ E2
     has "$OUT" '    ERROR: words of the compiler'
     has "$OUT" 'FAIL ubsan //kmes:bad_test (failed to build)'
     last "$OUT" '1 passed, 2 failed'
-    # Bazel names five of them and leaves out the rest.
+    # Bazel names only five of them.
     bazel_says 1 <<'E2'
 //kmes:bad_test                                                 FAILED TO BUILD
 (Skipping other failed to build tests)
@@ -523,7 +524,7 @@ E2
     kmes 1 test ubsan
     has "$OUT" 'FAIL ubsan 7 more tests (failed to build)'
     last "$OUT" '0 passed, 3 failed'
-    # All tests pass, but something that no test needs does not build.
+    # All tests pass, but a target that no test needs does not build.
     bazel_says 1 <<'E2'
 //kmes:good_test                                                         PASSED in 1.3s
 
@@ -540,7 +541,7 @@ test_nothing_is_no_pass() {
     bazel_says 4 <<<"ERROR: No test targets were found"
     kmes 1 test default
     last "$OUT" '0 passed, 1 failed'
-    # Fewer lines than tests: what is not seen has not passed.
+    # Fewer lines than tests: a missing test has not passed.
     bazel_says 0 <<'E2'
 //kmes:good_test                                                         PASSED in 1.3s
 
@@ -554,7 +555,7 @@ E2
     last "$OUT" '0 passed, 1 failed'
 }
 
-# vm_says STATUS: what `tools/kmes vm` prints from now on, for guest tests and planted bugs.
+# vm_says STATUS: sets the output of `tools/kmes vm` for guest tests and planted bugs.
 vm_says() {
     local file=$CLONE/tools/lib/vm.sh
     cp "$file" "$TEST_TMPDIR/vm.sh"
@@ -598,7 +599,7 @@ E2
     has "$OUT" '    [    3.2] words of the kernel'
     last "$OUT" '4 passed, 2 failed'
     cp "$TEST_TMPDIR/vm.sh" "$CLONE/tools/lib/"
-    # It has died, or was never there.
+    # It has died, or never existed.
     vm_says 1 <<<'PASS 6.1 wake 4.1s'
     kmes 1 test vm
     like "$OUT" '^FAIL vm lot: no tests counted, 1 shown, status 1'
@@ -619,11 +620,11 @@ test_places() {
     # Called through a link from somewhere else.
     ln -sf "$CLONE/tools/kmes" "$TEST_TMPDIR/link"
     KMES=$TEST_TMPDIR/link kmes 0 conformance
-    # A home that can be written: Bazel's own place, and objects are kept for the next clone.
+    # A writable home: Bazel's usual folder, and objects are kept for the next clone.
     kmes 0 conformance
     has_not "$CALLS" --output_user_root
     like "$CALLS" "--disk_cache=$TEST_TMPDIR/home/.cache/kmes/objects-[0-9]+ "
-    # A home that cannot: a private folder beside the temporary files.
+    # A home that is not writable: a private folder among the temporary files.
     FAKE_HOME=/proc/none kmes 0 conformance
     like "$CALLS" "^bazel --output_user_root=$TEST_TMPDIR/kmes-bazel-0 build"
     [ "$(stat -c %a "$TEST_TMPDIR/kmes-bazel-0")" = 700 ] || fail "the folder is not private"
@@ -637,7 +638,7 @@ test_places() {
     [ -z "$(find "$TEST_TMPDIR" -maxdepth 1 -name 'kmes.*')" ] || fail "scratch folders are left"
 }
 
-# Both trees are built, each where it is, and both builds are run; the other tree goes.
+# Both trees are built, each in its place, and both builds run. The other tree is removed.
 test_bench_against() {
     command -v git >/dev/null || return 0
     mkdir -p "$CLONE/bench" "$CLONE/out/bench"
@@ -663,8 +664,8 @@ E2
     rm -rf "$CLONE/.git"
 }
 
-# A missing header, a failed build and a missing session of LTTng each cost the row of their peer
-# only. The session and the daemon end with the measurement.
+# A missing header, a failed build or a missing session of LTTng each removes only the row of their
+# peer. The session and the daemon end with the measurement.
 test_bench_peers() {
     mkdir -p "$CLONE/out/bench"
     cat >"$CLONE/out/bench/kmes-bench" <<'E2'

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What the tests of tools/kmes use: a copy of the commands, with a false bazel, apt-get, dpkg-query
-# and id that write down how they were called, and how a case is written.
+# What the tests of tools/kmes use: a copy of the commands, a false bazel, apt-get, dpkg-query and
+# id that record their calls, and the functions for a case.
 
 readonly CLONE=$TEST_TMPDIR/clone
 readonly BIN=$TEST_TMPDIR/bin
@@ -25,7 +25,7 @@ make_clone() {
     mkdir "$CLONE/fuzz"
     printf 'kmes_fuzz_target(\n    name = "%s",\n)\n' script batch header empty \
         >"$CLONE/fuzz/BUILD.bazel"
-    # Everything is installed but what FAKE_MISSING names.
+    # Everything is installed except what FAKE_MISSING names.
     false_command dpkg-query <<'E2'
 for name in "$@"; do
     case "$name" in -*) continue ;; esac
@@ -41,7 +41,7 @@ E2
     false_command id <<'E2'
 echo "${FAKE_UID:-0}"
 E2
-    # Says what the files of this test tell it to say.
+    # Prints what the files of the test contain.
     false_command bazel <<'E2'
 echo "bazel $*" >>"$CALLS"
 while [ "${1#--}" != "$1" ]; do shift; done
@@ -63,7 +63,7 @@ printf 'argument <%s>\n' "$@"
 exit "${FAKE_VERDICT:-0}"
 E2
     chmod +x "$CLONE/out/conformance/kmes-conformance"
-    # A script is what begins as one.
+    # A file that begins like a script counts as one.
     cat >"$CLONE/out/props/replay/kmes-replay" <<'E2'
 #!/usr/bin/env bash
 if [ "$1" = --check ]; then
@@ -108,7 +108,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-# has FILE LINE / has_not FILE LINE: a whole line, as it stands.
+# has FILE LINE / has_not FILE LINE: a whole line, unchanged.
 has() { grep -qxF -- "$2" "$1" || fail "no line '$2' in ${1##*/}"; }
 has_not() { ! grep -qF -- "$2" "$1" || fail "'$2' is in ${1##*/}"; }
 like() { grep -qE -- "$2" "$1" || fail "no line like '$2' in ${1##*/}"; }

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Merges static libraries into one archive with one object. Only the functions of the table API
-# stay global: nothing else of the library can collide with a name of the program.
+# Merges static libraries into one archive with one object. Only the functions of the table API stay
+# global, so nothing else can collide with a name of the program.
 #
 #   merge_library.sh OUTPUT API ARCHIVE...
 set -euo pipefail
@@ -15,7 +15,7 @@ main() {
     trap "rm -rf -- '$scratch'" EXIT
     awk '$1 ~ /^kmes_/ && $2 ~ /^KMES_/ { print $1 }' "$api" >"$scratch/symbols"
     mapfile -t roots < <(sed 's/^/-u/' "$scratch/symbols")
-    # What no function of the table needs is left out.
+    # Remove what no function of the table needs.
     ld -r --gc-sections "${roots[@]}" -o "$scratch/libkmes.o" --whole-archive "$@"
     objcopy --keep-global-symbols="$scratch/symbols" "$scratch/libkmes.o"
     ar rcsD "$output" "$scratch/libkmes.o"

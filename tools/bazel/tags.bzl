@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tags that tests share."""
 
-# For a test that is the same in every configuration, or that has flags of its own: it runs in the
-# default configuration only.
+# For a test whose result does not depend on the configuration, or that has flags of its own: it
+# runs in the default configuration only.
 ONE_CONFIGURATION = [
     "no-asan",
     "no-tsan",

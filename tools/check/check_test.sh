@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Plants each violation of the style rules in a small tree and expects `tools/kmes check` to name it
-# by file, line and words; and plants what only looks like one, and expects silence.
+# Plants each violation of the style rules in a small tree, and expects `tools/kmes check` to name
+# it by file, line and words. Also plants texts that only look like a violation, and expects
+# silence.
 set -uo pipefail
 
 readonly KMES=$PWD/tools/kmes
@@ -88,7 +89,7 @@ allow() {
     expect_silence "$1"
 }
 
-# function_of LINES NAME: a function of so many lines, braces included.
+# function_of LINES NAME: a function with this many lines, braces included.
 function_of() {
     echo "void $2() {"
     for ((i = 0; i < $1 - 2; ++i)); do echo "    f($i);"; done

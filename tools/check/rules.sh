@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 #
 # The style rules, each a function that prints one line for each violation. They run at the top of
-# the checked tree, with `files` from tools/lib/check.sh; $KMES_SCRATCH/code holds all C and C++
-# code as `file:line:code` without comments and strings. Words that a rule forbids are written here
-# so that it does not find itself.
+# the checked tree, with `files` from tools/lib/check.sh. $KMES_SCRATCH/code has all C and C++ code
+# as `file:line:code`, without comments and strings. Forbidden words are spelt here so that a rule
+# does not find itself.
 
 readonly C_FILES='\.(c|h|cc|cpp|hpp)$'
 readonly COMMAND_FILES='(^|/)WORKSPACE$|^tools/kmes$|^\.ci/run$'
@@ -40,8 +40,8 @@ all_rules() {
     rule_library_symbols
 }
 
-# code PATTERN WHERE [NOT_WHERE]: lines of code that match, as `file:line:code`; WHERE and NOT_WHERE
-# look at the whole line.
+# code PATTERN WHERE [NOT_WHERE]: lines of code that match, as `file:line:code`. WHERE and NOT_WHERE
+# match the whole line.
 code() {
     grep -E -- "$2" "$KMES_SCRATCH/code" | grep -vE -- "${3-^$}" |
         grep -E -- "^[^:]*:[0-9]*:.*($1)"
@@ -52,13 +52,13 @@ say() {
     sed -E "s|^([^:]*:[0-9]+):[[:space:]]*(.*)$|\1: $1: \2|"
 }
 
-# on_files COMMAND...: with the names on the standard input, whatever is in them.
+# on_files COMMAND...: adds the names of the standard input as arguments, whatever they contain.
 on_files() {
     tr '\n' '\0' | xargs -0 -r "$@"
 }
 
-# text_lines PATTERN: lines of text files that match, as `file:line:text`; license texts are
-# others'.
+# text_lines PATTERN: lines of text files that match, as `file:line:text`. License texts are left
+# out.
 text_lines() {
     files . "$LICENSE_TEXTS" | on_files grep -InHE -e "$1" --
 }
@@ -82,8 +82,8 @@ rule_function_length() {
     LC_ALL=C awk -f "$KMES_ROOT/tools/check/functions.awk" "$KMES_SCRATCH/code"
 }
 
-# The license of a file by its folder (LICENSE), in its first line, or in the second behind `#!` or
-# another line that has to be the first.
+# The license of a file by its folder (LICENSE), in its first line. It is in the second if `#!` or
+# another line must be the first.
 rule_license() {
     files . "$LICENSE_TEXTS" | on_files awk -v code_files="$CODE_FILES" '
         function right_one() {
@@ -106,7 +106,7 @@ rule_license() {
         }
         FNR == 2 { nextfile }
         END { if (file != "") judge() }'
-    # awk sees no first line in an empty file.
+    # In an empty file awk sees no first line.
     files "$CODE_FILES" | while IFS= read -r file; do
         [ -s "$file" ] || echo "$file:1: an empty file; remove it, or write what it is for"
     done
@@ -124,18 +124,17 @@ rule_kernel_switch() {
         say 'the core knows no platform; kmes/order.h, platform.h and types.h do'
 }
 
-# The offsets of the metadata page (5.1.6) are kmes/abi.h's alone. Seen are numbers that are added
-# to something and stand for a field or for the data region; tests write bytes by hand and are left
-# out.
+# Only kmes/abi.h has the offsets of the metadata page (5.1.6). The rule finds numbers that are
+# added to something and equal the offset of a field or of the data region. Tests are left out,
+# because they write bytes by hand.
 rule_offsets() {
     local numbers='64|72|80|128|132|133|4096|0x40|0x48|0x50|0x80|0x84|0x85|0x1000'
     code "\\+ *($numbers)[uUlL]*(\$|[^0-9a-zA-Z.])" '^kmes/' '^kmes/(abi\.h|[^:]*_test\.cc):' |
         say 'an offset in figures; the name in kmes/abi.h says it'
 }
 
-# Arrows of the tree: the core sees nothing but itself, and the userspace half only through the
-# seam. The kernel half of the seam lies in kmod/, which the module's build puts on the include
-# path.
+# Arrows of the tree: the core includes only itself, and the userspace half only through the seam.
+# The kernel half of the seam is in kmod/, which the module's build puts on the include path.
 rule_core_includes() {
     local freestanding='stdalign|stdarg|stdbool|stddef|stdint|stdnoreturn|limits'
     code '# *include *"' '^kmes/' | grep -vE '# *include *"(kmes/|(order|platform)_kernel\.h")' |
@@ -147,8 +146,8 @@ rule_core_includes() {
         say 'the core is freestanding; kmes/types.h has what it takes from the system'
 }
 
-# The oracle, and the model under it, are written from the specification: a mistake of the core must
-# not be able to hide itself.
+# The oracle, and the model under it, are written from the specification, so that a mistake of the
+# core cannot hide itself.
 rule_oracle_includes() {
     local core='producer|swap|consumer|ring|reader|reader_parts|buffer|index|user/[^"]*'
     code "# *include *\"kmes/($core)(\\.h)?\"" '^conformance/(oracle|model)/' |
@@ -166,7 +165,7 @@ rule_conformance_layers() {
         sort -t: -k1,1 -k2,2n
 }
 
-# A class of the stage and of the tracer has one responsibility, and its data is its own.
+# A class of the stage and of the tracer has one responsibility, and private data.
 rule_class_size() {
     local list=tools/check/large_classes.txt
     [ -f "$list" ] || list=/dev/null
@@ -180,15 +179,15 @@ rule_using_namespace() {
         say 'a header does not open a namespace for all who include it; name what it uses'
 }
 
-# What g++ takes and clang-19 does not, with libstdc++ 12: the sanitizers' builds would say so only
-# minutes later.
+# Code that g++ accepts but clang-19 rejects with libstdc++ 12. The sanitizers' builds would report
+# it only minutes later.
 rule_every_compiler() {
     code '\<(ranges::)?(stable_sort|stable_partition|inplace_merge|get_temporary_buffer) *\(' . |
         say 'clang calls what it uses deprecated; std::sort with a last word for equals'
 }
 
 # Dead files: every source is named in the BUILD.bazel of its folder, or of the nearest one above,
-# with its ending or (where a list of tests adds it) without.
+# with its ending or (if a list of tests adds it) without.
 rule_in_build_file() {
     local file folder name
     files '\.(c|h|cc|cpp|hpp|py|rs|go)$' | while IFS= read -r file; do
@@ -212,7 +211,7 @@ rule_unfinished() {
         say 'unfinished; finish it, or say in docs/ what is not done'
 }
 
-# What a merge leaves in a file; [<] so that the rule does not find itself.
+# What a merge leaves in a file; [<] prevents that the rule finds itself.
 rule_conflict_marks() {
     text_lines '^([<]{7}|[>]{7}) ' | say 'a conflict of a merge'
 }
@@ -237,7 +236,8 @@ prose() {
     files '\.(py|sh|awk|bzl|bazel)$|^\.bazelrc$' | on_files grep -inHE -e "#.*($1)" --
 }
 
-# words_of FILE COMMAND: the lines that COMMAND prints for each pattern of FILE, with what to write.
+# words_of FILE COMMAND: the lines that COMMAND prints for each pattern of FILE, with the better
+# word.
 words_of() {
     local pattern instead
     while IFS=$'\t' read -r pattern instead; do
@@ -282,7 +282,7 @@ rule_sentence_length() {
         on_files awk -v most=25 -f "$KMES_ROOT/tools/check/sentences.awk"
 }
 
-# The tree is the top of a clone with a commit.
+# Whether the tree is the top of a clone with a commit.
 has_commits() {
     [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] &&
         git rev-parse -q --verify HEAD >/dev/null 2>&1
@@ -309,7 +309,8 @@ rule_commit_subjects() {
     done
 }
 
-# A symbol of libkmes never leaves, nor does its version change: a program may be linked with it.
+# A symbol of libkmes is never removed, and never changes its version: a program may be linked with
+# it.
 rule_library_symbols() {
     local api=kmes/user/libkmes_api.txt name version
     has_commits || return 0

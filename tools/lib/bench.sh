@@ -1,15 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes bench GROUP`: figures. They are printed and never asserted: a busy machine proves
+# `tools/kmes bench GROUP` prints figures. They are never asserted, because a busy machine proves
 # nothing. `conformance`: the suite's figures, each with its target and the command that prints it.
-# `instructions`: counted by callgrind, beside what bench/instructions.txt allows; the test of the
-# same name holds that. The other groups are those of bench/main.cc, beside their floors: printed,
+# `instructions`: counted by callgrind, compared with bench/instructions.txt; the test of the same
+# name enforces that. The other groups are those of bench/main.cc, next to their floors: printed,
 # kept for this processor, or compared with another revision.
 
 readonly BENCH_TESTEE_TARGET=//conformance/testees:c_consumer
 readonly STEPPER_BENCHMARK_TARGET=//conformance/tracer:stepper_benchmark
-# Of the measurement in which whole runs of the deep exploration are counted.
+# For the measurement that counts whole runs of the deep exploration.
 readonly BENCH_DEEP_SECONDS=20
 
 readonly BENCH_TARGET=//bench:kmes-bench
@@ -81,7 +81,7 @@ bench_groups() {
         bench_against "$against" ${options[@]+"${options[@]}"} "${groups[@]}"
         return
     fi
-    # Optimised, as it is given away.
+    # Optimised, as in a release.
     build_targets "what is measured" --config=release "$BENCH_TARGET" || return
     [ -n "$json" ] || json=$KMES_SCRATCH/figures.json
     options+=(--json "$json")
@@ -101,7 +101,7 @@ bench_against() {
     new=$KMES_SCRATCH/new old=$KMES_SCRATCH/old tree=$KMES_SCRATCH/tree
     cp -L -- "$BAZEL_BIN/bench/kmes-bench" "$new" || return "$STATUS_SETUP"
     git -C "$KMES_ROOT" worktree add --quiet --detach "$tree" "$commit" || return "$STATUS_SETUP"
-    # Its Bazel has a state of its own, which is of no use later.
+    # Bazel's state for that tree is of no use later.
     (
         BUILD_TREE=$tree
         build_targets "$revision" --config=release "$BENCH_TARGET" &&
@@ -125,7 +125,7 @@ bench_instructions() {
 
 bench_conformance() {
     local targets=("$RUNNER_TARGET" "$BENCH_TESTEE_TARGET")
-    # Where this tree has it.
+    # Only if this tree has it.
     [ -e "$KMES_ROOT/conformance/tracer/stepper_benchmark.cc" ] &&
         targets+=("$STEPPER_BENCHMARK_TARGET")
     build_targets "what is measured" "${targets[@]}" || return
@@ -183,7 +183,7 @@ print("%.0f/s" % (sum(each["schedules"] for each in explored) / seconds) if seco
 bench_accesses() {
     printf '\naccesses: target for an emulated one: the bare fault of this machine plus 10 %%\n'
     printf '    stepper_benchmark\n'
-    # It finds its testee where `bazel run` would.
+    # It finds its testee in the folder that `bazel run` would use.
     (cd -- "$1.runfiles/kmes" && "$1") || {
         say_error "bench: the accesses were not measured; the words are above"
         return 1

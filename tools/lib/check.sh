@@ -1,10 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes check` and `fmt`: the style rules (docs/style-rules.md says them in words) over one
-# tree. A rule is a function that prints `file:line: what is wrong, and what would be right`;
-# whatever is printed fails the check. Tested by planting each violation
-# (tools/check/check_test.sh).
+# `tools/kmes check` and `fmt`: the style rules (docs/style-rules.md describes them) for one tree. A
+# rule is a function that prints `file:line: what is wrong, and what would be right`; any output
+# fails the check. tools/check/check_test.sh plants each violation.
 
 readonly CLANG_FORMAT=clang-format-19
 
@@ -34,8 +33,7 @@ check_command() {
     check_tree "$root"
 }
 
-# check_tree FOLDER: 0 and one line when every rule holds; 1 and a line for each violation
-# otherwise.
+# check_tree FOLDER: 0 and one line if every rule holds; otherwise 1 and a line for each violation.
 check_tree() {
     make_scratch || return
     CHECK_ROOT=$1

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What every subcommand of tools/kmes uses: messages, the list of the tree's files, and Bazel called
-# so that it works for any user. Knows no subcommand.
+# What every subcommand of tools/kmes uses: messages, the list of the tree's files, and a Bazel call
+# that works for any user. Knows no subcommand.
 
 # Exit statuses (README.md): 0 well, 1 failed, 2 bad usage, 3 set-up or build.
 readonly STATUS_BAD_USAGE=2
@@ -15,7 +15,7 @@ bad_usage() {
     return "$STATUS_BAD_USAGE"
 }
 
-# A scratch folder that goes when the command ends; its path is in KMES_SCRATCH.
+# Makes a scratch folder that is removed when the command ends; its path is in KMES_SCRATCH.
 make_scratch() {
     [ -n "${KMES_SCRATCH-}" ] && return 0
     if ! KMES_SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/kmes.XXXXXXXX"); then
@@ -25,16 +25,16 @@ make_scratch() {
     trap 'rm -rf -- "$KMES_SCRATCH"' EXIT
 }
 
-# The user's cache folder for this project, made if need be. Nothing printed, status 1: there is
-# none.
+# Prints the user's cache folder for this project, and creates it if necessary. Prints nothing and
+# returns 1 if there is none.
 cache_folder() {
     local base=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
     [ -n "$base" ] && mkdir -p -- "$base/kmes" 2>/dev/null && [ -w "$base/kmes" ] &&
         printf '%s\n' "$base/kmes"
 }
 
-# Bazel's own state lies under the home folder. Where that cannot be written, it gets a private
-# folder of this user beside the temporary files. Fills BAZEL_STARTUP.
+# Bazel keeps its state under the home folder. If that is not writable, the state goes to a private
+# folder of this user among the temporary files. Fills BAZEL_STARTUP.
 choose_bazel_state() {
     BAZEL_STARTUP=()
     if [ -n "${HOME-}" ] && mkdir -p -- "$HOME/.cache/bazel" 2>/dev/null &&
@@ -52,8 +52,8 @@ choose_bazel_state() {
     export HOME="$state"
 }
 
-# Compiled objects of earlier clones, kept by the versions of the packages that they were compiled
-# against (Bazel does not look into system headers). A help, never needed. Fills BAZEL_CACHE.
+# Compiled objects of earlier clones, by the versions of the packages that they were compiled with.
+# (Bazel does not read system headers.) Optional. Fills BAZEL_CACHE.
 choose_disk_cache() {
     BAZEL_CACHE=()
     local cache names versions
@@ -62,14 +62,14 @@ choose_disk_cache() {
     # shellcheck disable=SC2086  # names of packages have no spaces
     versions=$(dpkg-query -W -f='${Package} ${Version}\n' libc6-dev linux-libc-dev $names \
         2>/dev/null | sort | cksum | cut -d' ' -f1)
-    # Objects of other package versions, and those not used for two weeks, have served their time.
+    # Remove objects of other package versions, and those unused for two weeks.
     find "$cache" -mindepth 1 -maxdepth 1 -name 'objects-*' ! -name "objects-$versions" -mtime +1 \
         -exec rm -rf -- {} + 2>/dev/null
     find "$cache/objects-$versions" -type f -mtime +14 -delete 2>/dev/null
     BAZEL_CACHE=("--disk_cache=$cache/objects-$versions")
 }
 
-# Once before the first call of run_bazel.
+# Call it once before the first run_bazel.
 prepare_bazel() {
     case "$KMES_ROOT" in
         *[[:space:]]*)
@@ -81,8 +81,8 @@ prepare_bazel() {
     choose_disk_cache
 }
 
-# run_bazel COMMAND ARGS...: in the tree, or in another one that BUILD_TREE names; output for a log
-# and not for a screen.
+# run_bazel COMMAND ARGS...: runs Bazel in the tree, or in the one that BUILD_TREE names. The output
+# suits a log, not a screen.
 run_bazel() {
     local command=$1
     shift
@@ -96,8 +96,8 @@ run_bazel() {
 }
 
 # build_targets WHAT [OPTION...] TARGET...: builds the targets quietly, with these options of Bazel.
-# BAZEL_BIN is the folder of the outputs. WHAT is the name that a user knows. The packages of the
-# section BUILD_NEEDS (required, if not set) are installed first.
+# BAZEL_BIN is then the folder of the outputs. WHAT is a name that the user knows. Installs the
+# packages of the section BUILD_NEEDS first (default: required).
 build_targets() {
     local what=$1 log argument options=()
     shift
@@ -122,19 +122,20 @@ build_targets() {
     fi
 }
 
-# The commit of this tree, with "-changed" where tracked files differ from it; empty outside of git.
+# Prints the commit of this tree, with "-changed" if tracked files differ from it; nothing outside
+# of git.
 commit_of_tree() {
     [ -e "$KMES_ROOT/.git" ] || return 0
     git -C "$KMES_ROOT" describe --always --abbrev=12 --exclude='*' --dirty=-changed 2>/dev/null
 }
 
-# The files of a tree, relative, one a line: what git knows or would add; every file where there is
-# no git.
+# Prints the files of a tree, relative, one a line: those that git knows or would add; every file
+# without git.
 list_files() {
     local root=$1 top
     top=$(git -C "$root" rev-parse --show-toplevel 2>/dev/null)
     if [ -n "$top" ] && [ "$top" = "$(cd -- "$root" && pwd -P)" ]; then
-        # What is deleted but not yet committed is not there to be looked at.
+        # A file that is deleted but not yet committed does not exist.
         (cd -- "$root" && git -c core.quotepath=off ls-files -co --exclude-standard |
             while IFS= read -r file; do
                 [ ! -f "$file" ] || printf '%s\n' "$file"

@@ -14,7 +14,7 @@ conformance_command() {
         [ "$argument" = -- ] && program_given=1
     done
     case "${1-}" in
-        # The file of a failure names its program; the other commands run none.
+        # The failure file names the program; the other commands run none.
         replay | shrink | judge | clauses | merge | verify) takes_program=0 ;;
         selftest)
             takes_program=0
@@ -29,9 +29,9 @@ conformance_command() {
         set -- "$@" -- "$BAZEL_BIN/conformance/testees/reference"
     fi
     rm -rf -- "$KMES_SCRATCH"
-    # "Run again" in a report then shows a line that can be typed.
+    # So that "Run again" in a report is a line that can be typed.
     export KMES_CONFORMANCE_COMMAND=${KMES_CONFORMANCE_COMMAND:-tools/kmes conformance}
-    # For --version. A tree that is no clone has no commit.
+    # For --version. Without git there is no commit.
     KMES_CONFORMANCE_COMMIT=$(commit_of_tree)
     export KMES_CONFORMANCE_COMMIT
     # The runner starts in the caller's folder, so that relative paths hold.

@@ -51,7 +51,7 @@ flakes_value() {
 }
 
 # flakes_options ARGUMENTS...: fills FLAKES (by option), FLAKES_CHOSEN (configurations) and
-# FLAKES_TARGETS. Status 0: nothing is left to do (help); 1: go on; 2: bad usage.
+# FLAKES_TARGETS. Status 0: done (help); 1: continue; 2: bad usage.
 flakes_options() {
     declare -gA FLAKES=([runs]=60 [jobs]=6 [seconds]=30 [logs]='')
     FLAKES_CHOSEN=()
@@ -119,7 +119,7 @@ run_flakes() {
     return "$STATUS_SETUP"
 }
 
-# flakes_of CONFIG: finds the short tests, and then does all runs of them.
+# flakes_of CONFIG: finds the short tests, and then makes all runs of them.
 flakes_of() {
     local config=$1 log=$KMES_SCRATCH/flakes.$1.log status short=() long=()
     local targets=("${FLAKES_TARGETS[@]}")
@@ -146,7 +146,7 @@ flakes_of() {
 }
 
 # sort_by_time LOG: fills the caller's `short` and `long` from Bazel's summary. A test that failed
-# at once is short: its failure counts.
+# quickly is short: its failure counts.
 sort_by_time() {
     local line name verdict seconds
     while IFS= read -r line; do
@@ -161,9 +161,9 @@ sort_by_time() {
     done <"$1"
 }
 
-# report_flakes CONFIG LOG EXPECTED: prints a line for each test in Bazel's summary. A test that did
-# not plainly pass has failed, in as many runs as Bazel reports, or in all. A number of lines other
-# than EXPECTED is a failure, too.
+# report_flakes CONFIG LOG EXPECTED: prints a line for each test in Bazel's summary. A test without
+# a plain pass has failed, in as many runs as Bazel reports, or in all. It is also a failure if
+# there are not EXPECTED lines.
 report_flakes() {
     local config=$1 log=$2 expected=$3 line name said failed runs seen=0
     while IFS= read -r line; do
@@ -197,7 +197,7 @@ keep_flake_logs() {
     while IFS= read -r path; do
         [ -f "$path" ] || continue
         mkdir -p -- "$folder" || return
-        # .../name/run_7_of_60/test.log, or .../name/test.log where there is one run only.
+        # .../name/run_7_of_60/test.log, or .../name/test.log if there is only one run.
         name=$(basename -- "$(dirname -- "$path")")
         cp -- "$path" "$folder/$name.log" && FLAKES_LOGS_KEPT=1
     done < <(logs_of "$2" "$3")

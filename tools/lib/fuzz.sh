@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes fuzz`: builds a target with its engine, and hands everything over to fuzz/fuzz.py.
-# Which targets there are is what fuzz/targets has; knows nothing of what is in them.
+# `tools/kmes fuzz`: builds a target with its engine, and passes everything on to fuzz/fuzz.py. The
+# targets are those in fuzz/targets; knows nothing of them.
 
 readonly FUZZ_ENGINES='libfuzzer afl'
 readonly FUZZ_SECONDS=60 FUZZ_JOBS=1
@@ -34,8 +34,8 @@ fuzz_number() {
     fi
 }
 
-# build_fuzzers VARIABLE CONFIG TARGET...: builds under a configuration (none: "default"); the
-# folder of what was built is in VARIABLE.
+# build_fuzzers VARIABLE CONFIG TARGET...: builds under a configuration (none: "default"), and sets
+# VARIABLE to the folder of the outputs.
 build_fuzzers() {
     local -n built_in=$1
     local config=() log

@@ -35,7 +35,7 @@ install_command() {
         shift
     done
     [ -n "$prefix" ] || { bad_usage "install: --prefix / is no place; try /usr" || return; }
-    # Found out before minutes of building.
+    # Checked before minutes of building.
     if ! mkdir -p -- "$destdir$prefix" 2>/dev/null || [ ! -w "$destdir$prefix" ]; then
         bad_usage "install: '$destdir$prefix' is no folder that can be written" || return
     fi

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes mutants`: builds what mutants are run against, and hands everything over to
+# `tools/kmes mutants`: builds the programs that run with mutants, and passes everything on to
 # props/mutants/run_mutants.py. Knows no option of it.
 
 # The tests are those that run_mutants.py names.

@@ -2,15 +2,15 @@
 # SPDX-License-Identifier: MIT
 #
 # `tools/kmes package`: builds the runner as one static executable, and all Debian packages
-# (tools/package/make_deb.sh, make_library_debs.sh). Knows where the one library comes from that
-# Debian has no archive of.
+# (tools/package/make_deb.sh, make_library_debs.sh). Also builds the one library of which Debian has
+# no archive.
 
 readonly STATIC_TARGET=//conformance:kmes-conformance-static
 readonly LIBRARY_TARGETS='//kmes/user:libkmes.so.0 //kmes/user:libkmes_static //kmesctl:kmesctl'
 
-# zydis_library: builds libZydis.a from Debian's source of the installed libzydis-dev, or takes the
-# one of an earlier call. It is in ZYDIS_FOLDER. ZYDIS_NOT_FETCHED is not empty where the source
-# cannot be had.
+# zydis_library: builds libZydis.a from Debian's source of the installed libzydis-dev, or takes that
+# of an earlier call. The folder is ZYDIS_FOLDER. If the source is not available, sets
+# ZYDIS_NOT_FETCHED.
 zydis_library() {
     local version cache folder=$KMES_SCRATCH/zydis log=$KMES_SCRATCH/zydis.log
     version=$(dpkg-query -W -f='${source:Version}' libzydis-dev) || return "$STATUS_SETUP"
@@ -28,12 +28,12 @@ zydis_library() {
         say_error "package: the source of zydis $version could not be built; the log is above"
         return "$STATUS_SETUP"
     fi
-    # Where another call was faster, its library is the same.
+    # If another call was faster, its library is the same.
     mv -T -- "$folder/library" "$ZYDIS_FOLDER" 2>/dev/null || [ -e "$ZYDIS_FOLDER/libZydis.a" ]
 }
 
-# zydis_source VERSION FOLDER: fetches it through apt, from the archives that the machine uses, with
-# lists of its own: the machine's stay as they are.
+# zydis_source VERSION FOLDER: fetches the source through apt from the machine's archives. Uses its
+# own package lists, so those of the machine do not change.
 zydis_source() {
     local options=(-o "Dir::Etc::sourcelist=$2/sources.list" -o Dir::Etc::sourceparts=-
         -o "Dir::State::lists=$2/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes replay`: builds the player of scripts and hands everything over to it; `--keep` puts a
-# script into the corpus that is replayed for ever. Knows nothing of what is in a script.
+# `tools/kmes replay`: builds the player of scripts and passes everything on to it. `--keep` adds a
+# script to the corpus that tests replay. Knows nothing of the content of a script.
 
 readonly PLAYER_TARGET=//props/replay:kmes-replay
 readonly CORPUS=props/corpus
@@ -15,11 +15,11 @@ replay_command() {
     fi
     build_targets "the player of scripts" "$PLAYER_TARGET" || return
     rm -rf -- "$KMES_SCRATCH"
-    # In the caller's folder, so that its relative paths hold; the player's exit status is ours.
+    # In the caller's folder, so that relative paths work. Its exit status is that of the player.
     exec "$BAZEL_BIN/props/replay/kmes-replay" "$@"
 }
 
-# keep_script NAME FILE: FILE, as it stands, becomes NAME.kmes of the corpus, if it is a script.
+# keep_script NAME FILE: copies FILE unchanged to NAME.kmes of the corpus, if it is a script.
 keep_script() {
     if [ $# -ne 2 ]; then
         bad_usage "replay --keep takes NAME and FILE; the script becomes $CORPUS/NAME.kmes"
@@ -31,7 +31,7 @@ keep_script() {
         return
     fi
     build_targets "the player of scripts" "$PLAYER_TARGET" || return
-    # A copy of our own: what is checked is what is kept, also where FILE is a pipe.
+    # A copy: what is checked is what is kept, even if FILE is a pipe.
     copy=$KMES_SCRATCH/script
     if ! cat -- "$file" >"$copy" 2>/dev/null; then
         say_error "replay --keep: '$file' cannot be read"

@@ -1,13 +1,14 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# Installs what tools/packages.txt lists. Knows apt and that file's form, nothing of what the
+# Installs what tools/packages.txt lists. Knows apt and the format of that file, and not what the
 # packages are for.
 
 readonly SETUP_SECTIONS='suite required package browser testees kernel peers optional'
 
-# packages_of SECTION: the names in one section of tools/packages.txt. `required` is what builds and
-# tests the tree, so it includes the section `suite`. A malformed line is named, status 3.
+# packages_of SECTION: prints the names in one section of tools/packages.txt. `required` is what
+# builds and tests the tree, so it includes the section `suite`. Names a malformed line, with status
+# 3.
 packages_of() {
     awk -v wanted="$1" -v file="tools/packages.txt" '
         function refuse(what) {
@@ -41,8 +42,8 @@ missing_packages() {
             }'
 }
 
-# Without a complaint when the package lists are old or empty: those are fetched, and it is tried
-# again.
+# No error if the package lists are old or empty: they are fetched, and the installation is
+# repeated.
 apt_install() {
     local options=(-y --no-install-recommends -o DPkg::Lock::Timeout=300)
     export DEBIAN_FRONTEND=noninteractive
@@ -50,7 +51,7 @@ apt_install() {
     apt-get update </dev/null && apt-get install "${options[@]}" "$@" </dev/null
 }
 
-# setup_section SECTION: everything in it is installed when this returns 0.
+# setup_section SECTION: installs everything in it; status 0 on success.
 setup_section() {
     local section=$1 names missing
     names=$(packages_of "$section") || return "$STATUS_SETUP"

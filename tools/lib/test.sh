@@ -1,21 +1,21 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes test`: the style check and all tests under each configuration, one line a test, and
-# the count; or, with targets, those tests only. Reads Bazel's summary; knows no test.
+# `tools/kmes test`: the style check and all tests under each configuration, with one line for each
+# test, and the count. With targets, only those tests. Reads Bazel's summary; knows no test.
 
-# fuzz: the fuzzers find what is planted for them; profile: what the corpora reach; release: the
-# instructions of the code that is given away; package: the static executable;
-# browser: the HTML report in Chromium; vm: the module.
+# fuzz: the fuzzers find their planted bugs; profile: what the corpora reach; release: the
+# instructions of the released code; package: the static executable; browser: the HTML report in
+# Chromium; vm: the module.
 readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile release package browser vm)
-# asan has all that ubsan looks for.
+# asan includes everything that ubsan checks.
 readonly DEFAULT_TEST_PARTS=(check default asan tsan fuzz profile release package browser vm)
 # The parts that Bazel runs, and that therefore take targets.
 readonly BAZEL_TEST_PARTS='default asan ubsan tsan fuzz profile release'
 readonly LOG_LINES=1000
 readonly BAZEL_VERDICTS='PASSED|FAILED|TIMEOUT|NO STATUS|FLAKY|INCOMPLETE|REMOTE FAILURE'
 readonly VM_MACHINES=2
-# Where one thread does everything, the thread sanitizer has nothing to see: asan runs these.
+# If one thread does everything, the thread sanitizer sees nothing: asan runs these.
 readonly ONE_THREAD=(
     //conformance/clauses/... //conformance/failure/... //conformance/oracle/...
     //conformance/report/... //fuzz/... //kmesctl/... //kmod/kmesctl/... //props/script/...
@@ -83,11 +83,11 @@ run_parts() {
             *) run_bazel_part "$part" ;;
         esac
     done
-    # Nobody comes back to a clone of CI: its Bazel server need not wait.
+    # In CI nobody uses the clone again, so its Bazel server need not wait.
     [ -z "${CI-}" ] || run_bazel shutdown >"$KMES_SCRATCH/shutdown.log" 2>&1
 }
 
-# report_test PASS|FAIL PART NAME SECONDS: the one line, and the count.
+# report_test PASS|FAIL PART NAME SECONDS: prints the one line, and counts.
 report_test() {
     case "$1" in
         PASS) TESTS_PASSED=$((TESTS_PASSED + 1)) ;;
@@ -96,8 +96,8 @@ report_test() {
     printf '%s %s %s%s\n' "$1" "$2" "$3" "${4:+ $4}"
 }
 
-# The end of a log tells why; a log without end tells nothing. Of the suite's table the cases that
-# pass are left out: where only the first lines of this are shown, they are those that matter.
+# Shows the end of a log, which tells why. Passed cases of the suite's table are left out, so that
+# the first lines shown are those that matter.
 show_log() {
     local passes='^[^ ]+ +(adapter|must|erratum|should|robust) +pass  ' lines
     lines=$(grep -cvE "$passes" -- "$1")
@@ -160,7 +160,7 @@ run_browser_part() {
 }
 
 # The module in virtual machines with Debian's 6.1: the planted bugs, and the guest tests, in two at
-# once (a machine hardly keeps more than one processor busy); then its packaging, which needs none.
+# once (a machine hardly uses more than one processor). Then its packaging, which needs no machine.
 run_vm_part() {
     local log=$KMES_SCRATCH/vm.log what
     for what in planted lot; do
@@ -177,7 +177,7 @@ run_vm_part() {
     done
 }
 
-# run_packaging_test NAME: one line for all that kmod/packaging/NAME_test.sh looks at.
+# run_packaging_test NAME: one line for everything that kmod/packaging/NAME_test.sh checks.
 run_packaging_test() {
     local log=$KMES_SCRATCH/packaging.log start=$SECONDS verdict=PASS
     "$KMES_ROOT/kmod/packaging/$1_test.sh" >"$log" 2>&1 || verdict=FAIL
@@ -185,8 +185,8 @@ run_packaging_test() {
     [ "$verdict" = PASS ] || show_log "$log"
 }
 
-# report_vm WHAT LOG STATUS: a line for each line of `tools/kmes vm`, with what stands below a
-# failure. What is not counted there, or has no count, is a failure.
+# report_vm WHAT LOG STATUS: a line for each line of `tools/kmes vm`, with the details of a failure.
+# A missing line or count is a failure.
 report_vm() {
     local line counted='' shown=0 is_failure=0
     while IFS= read -r line; do
@@ -212,9 +212,9 @@ report_vm() {
 run_bazel_part() {
     local part=$1 log=$KMES_SCRATCH/$1.log status=0 start=$SECONDS
     local options=(--keep_going --nocache_test_results --test_output=summary --test_summary=short)
-    # One more than there are processors: the tests wait a quarter of their time.
+    # One more than there are processors, because tests wait a quarter of their time.
     options+=("--jobs=$(($(nproc) + 1))")
-    # What no test of a sanitizer's needs is built once, without it.
+    # Targets that no sanitizer test needs are built once, without a sanitizer.
     [ "$part" = default ] || options+=("--config=$part" --build_tests_only)
     local targets=(${TEST_TARGETS[@]+"${TEST_TARGETS[@]}"})
     if [ "${#targets[@]}" -eq 0 ]; then
@@ -225,8 +225,8 @@ run_bazel_part() {
     local stamp=$KMES_SCRATCH/$part.stamp
     : >"$stamp"
     run_bazel test "${options[@]}" -- "${targets[@]}" >"$log" 2>&1 || status=$?
-    # Bazel: 0 all passed, 3 built but a test failed; anything else, and something was not built or
-    # not run.
+    # Bazel: 0 all passed, 3 built but a test failed; any other status means that something was not
+    # built or not run.
     case "$status" in
         0 | 3) ;;
         4) report_test FAIL "$part" "no test was found" "" ;;
@@ -239,8 +239,8 @@ run_bazel_part() {
     [ "$part" != default ] || keep_count "$stamp"
 }
 
-# keep_count STAMP: adds the runs of correct consumers since STAMP, and those that were blamed, to
-# the counts of the days before: CI runs a share of the consumers each time.
+# keep_count STAMP: adds the runs of correct consumers since STAMP, and the blamed ones, to the
+# counts of earlier days: CI runs a share of the consumers each time.
 keep_count() {
     local runs wrong all_runs=0 all_wrong=0 since kept
     read -r runs wrong < <(
@@ -249,7 +249,7 @@ keep_count() {
             2>/dev/null | awk '{ runs += $1; wrong += $2 } END { print runs + 0, wrong + 0 }'
     )
     if [ "${runs:-0}" -eq 0 ] || ! kept=$(cache_folder); then return 0; fi
-    # Where it is a link, the file that it names is replaced.
+    # If it is a link, its target is replaced.
     kept=$(readlink -m -- "$kept/right-consumers")
     since=$(date +%F)
     local pattern='^([0-9]{1,15}) ([0-9]{1,15}) ([0-9-]{10})$'
@@ -263,9 +263,9 @@ keep_count() {
         "$runs" "$wrong" "$since" "$all_runs" "$all_wrong"
 }
 
-# report_summary PART LOG: a line for each test in Bazel's summary, with the log of those that
-# failed. What is not plainly a pass is a failure, and so is a number of lines other than the number
-# of tests Bazel says.
+# report_summary PART LOG: a line for each test in Bazel's summary, with the log of each failed one.
+# Anything but a plain pass is a failure. So is a number of lines that differs from Bazel's number
+# of tests.
 report_summary() {
     local part=$1 log=$2 line name said seconds seen=0 counted
     local pattern="^(//[^ ]+) +(\\(cached\\) )?($BAZEL_VERDICTS)(.*)\$"
@@ -292,7 +292,7 @@ report_summary() {
     fi
 }
 
-# logs_of NAME LOG: the logs of one test, one a line: the indented paths that follow its line in the
+# logs_of NAME LOG: the logs of one test, one a line: the indented paths after its line in the
 # summary.
 logs_of() {
     awk -v name="$1" '
@@ -313,8 +313,8 @@ show_test_log() {
         done
 }
 
-# show_expectations LOG: of a GoogleTest log, what was not as expected, and in which test; a log is
-# long, and who reads the first lines of it has this.
+# show_expectations LOG: prints the failed expectations of a GoogleTest log, and in which tests. A
+# log is long, so they come first.
 show_expectations() {
     awk '/^\[ RUN / { name = $4 }
         /: Failure$/ { print name ":"; on = 1 }

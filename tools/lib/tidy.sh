@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: MIT
 #
 # `tools/kmes tidy`: clang-tidy with the checks of .clang-tidy, one line for each finding. `check`
-# runs it on the core, where clang-tidy-19 is installed. A file that passed is not read again until
-# it, a header, the checks or clang-tidy change. Needs no compilation database: every include is
+# runs it on the core if clang-tidy-19 is installed. A file that passed is not read again until it,
+# a header, the checks or clang-tidy change. Needs no compilation database, because every include is
 # relative to the top of the tree.
 
 readonly CLANG_TIDY=clang-tidy-19
-# What `check` and `tidy` without a file read: the code that others run.
+# The files for `check`, and for `tidy` without a file: the released code.
 readonly TIDY_SOURCES='^kmes/([^/]+|user/.*)\.(c|cc)$'
 readonly TIDY_TESTS='_test\.(c|cc)$'
 

@@ -37,8 +37,8 @@ command did not end; 2 bad usage; 3 set-up or build failed.
 TEXT
 }
 
-# The cache of kernels and modules, and a lock-free way to make a folder in it: under another name
-# first.
+# Prints the cache of kernels and modules. A new folder in it is made under another name first,
+# which needs no lock.
 vm_cache() {
     local cache
     if ! cache=$(cache_folder); then
@@ -59,8 +59,8 @@ vm_headers() {
     printf '%s\n' "$found"
 }
 
-# vm_debian_image KERNEL: Debian's kernel of the same version as the headers; fetched as an ordinary
-# user may, never installed. Prints the file.
+# vm_debian_image KERNEL: prints the file of Debian's kernel of the same version as the headers.
+# Fetches it as an ordinary user, and never installs it.
 vm_debian_image() {
     local headers release version cache folder part
     headers=$(vm_headers "$1") && cache=$(vm_cache) || return
@@ -84,15 +84,15 @@ vm_debian_image() {
 # vm_fetch FOLDER PACKAGE=VERSION: the kernel of that package, as FOLDER/vmlinuz.
 vm_fetch() (
     cd -- "$1" || exit
-    # apt may fetch as a user of its own.
+    # apt may fetch as another user.
     chmod 755 .
     apt-get download "$2" || { [ "$(id -u)" -eq 0 ] && apt-get update && apt-get download "$2"; } ||
         exit
     dpkg -x ./*.deb unpacked && mv unpacked/boot/vmlinuz-* vmlinuz && rm -rf ./*.deb unpacked
 )
 
-# vm_kernel KERNEL: fills VM_IMAGE (the file that boots), VM_BUILD (what modules are built against)
-# and VM_OPTIONS.
+# vm_kernel KERNEL: fills VM_IMAGE (the file to boot), VM_BUILD (what modules are built with) and
+# VM_OPTIONS.
 vm_kernel() {
     local cache
     case "$1" in
@@ -111,7 +111,7 @@ vm_kernel() {
     esac
 }
 
-# vm_modules: the modules for the kernel of vm_kernel; their folder is in VM_MODULES.
+# vm_modules: builds the modules for the kernel of vm_kernel; their folder is VM_MODULES.
 vm_modules() {
     local cache
     cache=$(vm_cache) || return
@@ -119,7 +119,7 @@ vm_modules() {
         return "$STATUS_SETUP"
 }
 
-# vm_programs KERNEL OPTIONS...: builds what the chosen guest tests need of Bazel's; fills
+# vm_programs KERNEL OPTIONS...: builds the Bazel targets that the chosen guest tests need; fills
 # BAZEL_BIN.
 vm_programs() {
     local kernel=$1 labels

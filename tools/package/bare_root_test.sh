@@ -32,7 +32,7 @@ mirror_of_machine() {
         awk -v suite="$SUITE" '$1 == suite { print $2; exit }'
 }
 
-# in_root COMMAND...: in namespaces of its own, which take mounts and processes with them.
+# in_root COMMAND...: in separate namespaces, with which mounts and processes end.
 in_root() {
     # shellcheck disable=SC2016  # the inner shell expands them
     unshare --mount --pid --fork --kill-child bash -c '
@@ -43,7 +43,7 @@ in_root() {
                 DEBIAN_FRONTEND=noninteractive "$@"' - "$ROOT" "$@"
 }
 
-# apt is told of the machine's proxy, if it has one, by a file.
+# If the machine has a proxy, a file passes it on to apt.
 install_packages() {
     cp /etc/resolv.conf "$ROOT/etc/resolv.conf"
     apt-config dump | grep -i '^Acquire::https\?::.*proxy' >"$ROOT/etc/apt/apt.conf.d/90proxy"

@@ -1,15 +1,15 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What the makers of Debian packages share: the date of everything, the control files, and
-# dpkg-deb called so that the same tree gives the same bytes. Reads TREE and OUTPUT.
+# What the makers of Debian packages share: the date of all files, the control files, and a dpkg-deb
+# call that gives the same bytes for the same tree. Reads TREE and OUTPUT.
 
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname -- "${BASH_SOURCE[0]}")/files.sh"
 
 readonly MAINTAINER='The KMES authors <authors@kmes.invalid>'
 
-# Fills VERSION, RELEASE_DATE and SCRATCH, a folder that goes with the script.
+# Fills VERSION, RELEASE_DATE and SCRATCH, a folder that is removed with the script.
 begin_packages() {
     VERSION=$(cat -- "$TREE/VERSION")
     RELEASE_DATE=$(release_date)
@@ -39,7 +39,7 @@ finish() {
         "$package" "$VERSION" "$architecture" "$MAINTAINER" >"$folder/DEBIAN/control"
     printf 'Installed-Size: %s\n%s\n' "$size" "$fields" >>"$folder/DEBIAN/control"
     [ ! -d "$folder.control" ] || cp "$folder.control"/* "$folder/DEBIAN/"
-    # cp keeps no mode; a file of a sandbox may have any.
+    # cp does not keep modes, and a file in a sandbox may have any.
     find "$folder" -type d -exec chmod 755 {} +
     find "$folder" -type f ! -path "$folder/usr/bin/*" -exec chmod 644 {} +
     find "$folder/DEBIAN" -type f \( -name 'p*inst' -o -name 'p*rm' \) -exec chmod 755 {} +

@@ -18,7 +18,7 @@ readonly SHARED_LIBRARY=kmes/user/libkmes.so.0
 readonly STATIC_LIBRARY=kmes/user/static/libkmes.a
 readonly KMESCTL=kmesctl/kmesctl
 
-# The date of the newest section of CHANGELOG.md: the date of everything.
+# Prints the date of the newest section of CHANGELOG.md, which is the date of everything.
 release_date() {
     local day
     day=$(sed -n 's/^## \([0-9]\{4\}-[0-9][0-9]-[0-9][0-9]\)$/\1/p' "$TREE/CHANGELOG.md" |
@@ -30,7 +30,7 @@ release_date() {
     printf '%s\n' "$day"
 }
 
-# fill TEMPLATE FILE: writes the template with its places filled.
+# fill TEMPLATE FILE: writes the template with its placeholders replaced.
 fill() {
     local text include
     text=$(cat -- "$1") || return
@@ -69,7 +69,7 @@ put_development() {
         put_manual
 }
 
-# put_python FOLDER: the package kmes, which is imported from there.
+# put_python FOLDER: the package kmes, importable from FOLDER.
 put_python() {
     local file
     for file in "$TREE"/bindings/python/kmes/*.py "$TREE/bindings/python/kmes/py.typed"; do
@@ -106,7 +106,7 @@ put_program() {
         chmod 755 "$folder/${1##*/}"
 }
 
-# kmesctl, with its manual, completion and service as far as the tree has them.
+# kmesctl, with its manual, completion and service, if the tree has them.
 put_kmesctl() {
     local file
     put_program "$KMESCTL" || return

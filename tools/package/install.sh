@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Installs the library, the programs and their manual from a tree and what Bazel has built of it.
-# The list of the files is PREFIX/share/kmes/installed.txt: it is written first, so that also an
-# installation that broke off can be removed.
+# Installs the library, the programs and their manual from a tree and its Bazel outputs. The list of
+# the files is PREFIX/share/kmes/installed.txt. It is written first, so that an interrupted
+# installation can be removed, too.
 #
 #   install.sh TREE BUILT PREFIX DESTDIR
 #
-# DESTDIR stands for the root of the file system ("" is the real one).
+# DESTDIR is the root of the file system ("" is the real one).
 set -euo pipefail
 umask 022
 export LC_ALL=C
@@ -24,8 +24,8 @@ put_suite() {
         "$ROOT$PREFIX/share/bash-completion/completions/kmes-conformance"
 }
 
-# copy DESTDIR: everything in ROOT. A file that is there is replaced and not written over: a program
-# that runs keeps the old one.
+# copy DESTDIR: copies everything in ROOT. An existing file is replaced and not overwritten: a
+# running program keeps the old one.
 copy() {
     local destination=$1 file
     (cd -- "$ROOT" && find . -mindepth 1 -type d -print0) |
@@ -50,7 +50,7 @@ main() {
     put_kmesctl
     put_suite
     mkdir -p "$ROOT$PREFIX/share/kmes"
-    # The list is its own first line.
+    # The first line of the list is its own path.
     printf '%s\n' "$PREFIX/$LIST" >"$ROOT/list"
     (cd -- "$ROOT" && find ".$PREFIX" ! -type d | sed 's/^\.//' | sort) >>"$ROOT/list"
     mv "$ROOT/list" "$ROOT$PREFIX/$LIST"

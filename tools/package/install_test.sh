@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# What `tools/kmes install` installs: the list of the files, the manual against the headers, and
-# programs that find the library by pkg-config and CMake, where those are installed.
+# What `tools/kmes install` installs: the list of the files, the manual compared with the headers,
+# and programs that find the library by pkg-config and CMake, if those are installed.
 set -uo pipefail
 
 readonly PREFIX=/opt/kmes
@@ -32,7 +32,7 @@ test_install() {
         --include='*.cmake' && fail "places in the files above were not filled"
 }
 
-# An installation again, while something uses the library, writes no file that is there.
+# A second installation, while something uses the library, overwrites no existing file.
 test_again() {
     local library=$INSTALLED/lib/libkmes.so.$VERSION before
     before=$(stat -c %i "$library")
@@ -78,12 +78,12 @@ test_manual() {
     done
 }
 
-# pkg_config OPTION...: of the installed file alone.
+# pkg_config OPTION...: uses only the installed file.
 pkg_config() {
     PKG_CONFIG_LIBDIR=$INSTALLED/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$ROOT pkg-config "$@" kmes
 }
 
-# answers WHAT PROGRAM: nobody serves, and the program says so.
+# answers WHAT PROGRAM: no producer serves, and the program says so.
 answers() {
     local output
     output=$(KMES_SOCKET=@kmes-nobody-$$ "$2" 2>&1)
@@ -116,7 +116,7 @@ test_pkg_config() {
     answers 'pkg-config --static' "$WORK/by_static"
 }
 
-# cmake_project FOLDER VERSION: a project that wants that version of the package.
+# cmake_project FOLDER VERSION: a project that requires this version of the package.
 cmake_project() {
     mkdir -p "$1"
     cat >"$1/CMakeLists.txt" <<TEXT

@@ -14,7 +14,7 @@ VERSION=$(cat VERSION)
 readonly VERSION
 readonly PACKAGES=(libkmes0 libkmes-dev python3-kmes librust-kmes-dev kmes-tools)
 readonly DKMS=$WORK/one/kmes-dkms_${VERSION}_all.deb
-# Seconds that a step may take on a machine that does ten other things.
+# The limit in seconds of a step, for a machine that does ten other things.
 LIMIT=$(awk "BEGIN { print 30 * ${KMES_TIMEOUT_SCALE:-1} }")
 readonly LIMIT
 failures=0
@@ -37,7 +37,8 @@ test_reproducible() {
     [ "$(find "$WORK/one" -name '*.deb' | wc -l)" -eq 6 ] || fail "not six packages"
 }
 
-# dpkg wants ldconfig and start-stop-daemon on its path. What the packages depend on is not here.
+# dpkg needs ldconfig and start-stop-daemon on its path. The dependencies of the packages are not
+# here.
 in_root() {
     PATH=$PATH:/usr/sbin:/sbin dpkg --root="$ROOT" --log=/dev/null --force-depends "$@" \
         >"$WORK/dpkg.log" 2>&1
@@ -74,7 +75,7 @@ test_install() {
     [ -z "$(find -L "$ROOT/usr" -type l)" ] || fail "links to nowhere: $(find -L "$ROOT" -type l)"
 }
 
-# Whatever a file wants is in the package itself, or one of Depends has it.
+# Each library that a file needs is in the package itself, or in one of Depends.
 test_depends() {
     local depends
     depends=$(dpkg-deb -f "$(deb_of libkmes0)" Depends)
@@ -86,7 +87,7 @@ test_depends() {
         sort | diff - <(grep '^ kmes_' "$WORK/symbols" | sort) || fail "symbols: another table"
 }
 
-# The source of the module has what DKMS builds; its scripts are never run here.
+# The source of the module has what DKMS builds; its scripts never run here.
 test_module() {
     local source=$WORK/module/usr/src/kmes-$VERSION script
     dpkg-deb -R "$DKMS" "$WORK/module" || fail "kmes-dkms is not unpacked"

@@ -23,7 +23,7 @@ readonly EXAMPLES=(c/consumer.c cpp/consumer.cc go/consumer.go python/consumer.p
 readonly LINKED=(libc6-dev libstdc++-12-dev libdw-dev zlib1g-dev liblzma-dev libbz2-dev
     libzydis-dev libfmt-dev libcli11-dev nlohmann-json3-dev)
 
-# The tree's text in the package's words: its commands and the paths of its documents.
+# Adapts texts of the tree to the package: commands, and paths of documents.
 reword() {
     local script='s|tools/kmes conformance|kmes-conformance|g' document
     for document in "${DOCUMENTS[@]}"; do
@@ -32,7 +32,7 @@ reword() {
     sed -e "$script" -- "$1"
 }
 
-# The source packages of LINKED that are installed, as Built-Using names them.
+# The installed source packages of LINKED, in the form of Built-Using.
 built_using() {
     dpkg-query -W -f='${source:Package} (= ${source:Version})\n' "${LINKED[@]}" 2>/dev/null |
         sort -u | paste -s -d, - | sed 's/,/, /g'
@@ -90,7 +90,7 @@ make_main() {
         "$TREE/tools/package/control.in")"
 }
 
-# Where gdb looks for them: by the build id.
+# Where gdb looks for symbols: by the build id.
 make_symbols() {
     local root=$SCRATCH/symbols id file
     id=$(readelf -n "$RUNNER" | sed -n 's/^ *Build ID: //p')

@@ -19,7 +19,7 @@ begin_part() {
     write_changelog kmes "$documents"
 }
 
-# Pages as Debian has them, links as well.
+# Manual pages in Debian's form, links as well.
 compress_manual() {
     local page
     find "$ROOT/usr/share/man" -type f -exec gzip -9n {} +
@@ -29,8 +29,8 @@ compress_manual() {
     done
 }
 
-# depends_on FILE: the packages of the libraries that the file wants, as Depends has them: the C
-# library by its newest symbol, the others as their own packages say.
+# depends_on FILE: the packages of the libraries that the file needs, in the form of Depends. The C
+# library is named by its newest symbol, the others as their own packages say.
 depends_on() {
     local needed library name version
     needed=$(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
@@ -60,7 +60,7 @@ make_library() {
     mkdir "$ROOT.control"
     echo "libkmes 0 libkmes0 (>= $VERSION)" >"$ROOT.control/shlibs"
     echo 'activate-noawait ldconfig' >"$ROOT.control/triggers"
-    # Each symbol with the release that it came with.
+    # Each symbol with the release that introduced it.
     {
         echo 'libkmes.so.0 libkmes0 #MINVER#'
         awk '/^    / && $2 != "-" { split($2, part, "_"); print part[2], $1 "@" $2, part[2]
@@ -97,7 +97,7 @@ Description: library for consumers and emitters of KMES events - development
  pkg-config and CMake, and the manual in section 3."
 }
 
-# Python of Debian keeps what it has compiled, and removes it, by these scripts.
+# Debian's scripts let Python compile the modules, and remove the results.
 make_python() {
     local script
     begin_part python3-kmes Expat

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The Debian package, made from the runner of this configuration: two makes give the same bytes, it
-# installs and goes without a trace, and what is in it fits the runner. The static executable has a
-# test of its own (static_test.sh).
+# The Debian package, made from the runner of this configuration. Two makes give the same bytes, it
+# installs and uninstalls without a trace, and its content fits the runner. static_test.sh tests the
+# static executable.
 set -uo pipefail
 
 readonly RUNNER=conformance/kmes-conformance
@@ -23,13 +23,13 @@ fail() {
     failures=$((failures + 1))
 }
 
-# has TEXT PATTERN: TEXT has a line like that.
+# has TEXT PATTERN: TEXT has a matching line.
 has() { grep -qE -- "$2" <<<"$1" || fail "no line like '$2' in: $1"; }
 
 test_reproducible() {
     local file
     mkdir -p "$WORK"
-    # Without its line numbers, packing takes a moment.
+    # Without line numbers, packing is fast.
     strip --strip-debug -o "$WORK/runner" "$RUNNER"
     tools/package/make_deb.sh . "$WORK/runner" "$WORK/one" || fail "the package is not made"
     touch "$WORK/runner"
@@ -40,7 +40,7 @@ test_reproducible() {
     done
 }
 
-# A path of the machine that built the runner would make it another file on the next one.
+# If the runner contained a path of the build machine, another machine would make a different file.
 test_names_no_folder() {
     local folders
     folders=$(readelf --debug-dump=info --dwarf-depth=1 "$RUNNER" |
@@ -48,7 +48,7 @@ test_names_no_folder() {
     [ "$folders" = /proc/self/cwd ] || fail "the runner has the folders of its build: $folders"
 }
 
-# dpkg wants ldconfig and start-stop-daemon on its path.
+# dpkg needs ldconfig and start-stop-daemon on its path.
 in_root() {
     PATH=$PATH:/usr/sbin:/sbin dpkg --root="$ROOT" --log=/dev/null "$@" >"$WORK/dpkg.log" 2>&1
 }
@@ -138,7 +138,7 @@ test_completion() {
     completes kmes-conformance --list -- "$WORK/ru" : "$WORK/runner"
 }
 
-# The documents for users name the command of the package, and only documents that are there.
+# The documents for users name the command of the package, and only existing documents.
 test_documents() {
     local document name
     for document in "$INSTALLED"/*.md; do
@@ -157,7 +157,7 @@ test_documents() {
     done
 }
 
-# As its README says, for the languages whose compiler is here.
+# As its README says, for the languages whose compiler is installed.
 test_examples() {
     local examples=$WORK/examples targets=(all) consumers=(./c_consumer ./cpp_consumer) words
     command -v make >/dev/null || { echo "SKIPPED: no make" && return; }

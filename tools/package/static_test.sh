@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# The static executable needs nothing of the machine but the kernel. It runs in an empty root with
-# /proc and /dev, passes a correct consumer there and fails a broken one, with source lines. Where
-# another runner is named, both give the same verdicts and messages.
+# The static executable needs only the kernel of the machine. It runs in an empty root with /proc
+# and /dev, passes a correct consumer there, and fails a broken one, with source lines. If another
+# runner is named, both give the same verdicts and messages.
 #
 #   static_test.sh RUNNER [OTHER_RUNNER]
 set -uo pipefail
 
 HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly HERE
-# Attach, overwrite, and single accesses, which Zydis decodes and libdw finds the lines of.
+# Attach, overwrite, and single accesses, which need Zydis for decoding and libdw for source lines.
 readonly CASES=(5.1.5/attach-and-map 5.1.8.1-2/lapped-between-two-looks E2/event-at-every-step)
 failures=0
 
@@ -31,7 +31,7 @@ build_consumers() {
         gcc -std=c11 -O1 -g1 -static -pthread -o "$ROOT/broken" "$WORK/broken.c"
 }
 
-# in_root COMMAND...: in a mount namespace of its own, which takes the mounts with it.
+# in_root COMMAND...: in a separate mount namespace, with which the mounts end.
 in_root() {
     # shellcheck disable=SC2016  # the inner shell expands them
     unshare --map-root-user --mount bash -c '
@@ -41,7 +41,7 @@ in_root() {
             exec chroot "$root" "$@"' - "$ROOT" "$@"
 }
 
-# suite RUNNER OPTIONS...: the cases by that runner, in the root. Prints the report.
+# suite RUNNER OPTIONS...: runs the cases with this runner in the root, and prints the report.
 suite() {
     local runner=$1 filters=()
     shift
