@@ -157,9 +157,9 @@ bool kmes_utf8_check(const void* text, __u64 bytes);
 /* The highest bit of each byte of a word. In ASCII text none of them is set. */
 #define KMES_NOT_ASCII 0x8080808080808080ull
 
-/* Whether `bytes` bytes at `text` are well-formed UTF-8 (RFC 3629: no surrogates, no overlong
- * forms, nothing above U+10FFFF). An empty text is. Nearly every type is short and ASCII: those
- * are checked in line, a word at a time, and up to two words without a loop. */
+/* Returns true if the `bytes` bytes at `text` are well-formed UTF-8 (RFC 3629: no surrogates, no
+ * overlong forms, nothing above U+10FFFF), and for an empty text. Nearly every type is short and
+ * ASCII. These are checked in line, a word at a time, and up to two words without a loop. */
 static inline bool kmes_utf8_is_valid(const void* text, __u64 bytes) {
     const __u8* at = (const __u8*)text;
     __u64 word, all = 0;
