@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The binary interface is the same in every language that the header serves, and is that of 5.1.6
- * and event-model.md; and the smaller promises of abi.h and event.h.
+ * and event-model.md. Also tests the smaller promises of abi.h and event.h.
  */
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 const unsigned kCxx20[] = ABI_TABLE;
 
-/* Offset and size of each row, by hand from the tables of the specification. */
+/* Offset and size of each row, written by hand from the tables of the specification. */
 const unsigned kSpecification[] = {
     0,    8,       // magic
     8,    4,       // version

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What the reader does with the attach functions that it is given: whom it asks for which CPU, what
- * it hands back, when two mappings are one buffer (E14, E15, E19, E25), and that it opens in memory
- * that held anything.
+ * How the reader uses its attach functions: which CPU it attaches, what it detaches, and when two
+ * mappings are one buffer (E14, E15, E19, E25). Also that it opens in memory with any old content.
  */
 #include <gtest/gtest.h>
 
@@ -18,7 +17,8 @@ namespace {
 
 constexpr std::uint16_t kCpu = 11;
 
-/* Attach functions that trust nobody: what is detached was attached, once, and is whole. */
+/* Attach functions that check the reader: it detaches only what was attached, once, and
+ * unchanged. */
 class Attach : public testing::Test {
   protected:
     Attach() {
@@ -39,7 +39,7 @@ class Attach : public testing::Test {
     }
     int next() { return kmes_reader_next(&reader, room, sizeof(room), &view); }
 
-    /* Fills in what a kernel would: the rest is what it was handed. */
+    /* Sets what a kernel would set; the other fields keep the reader's values. */
     static int attach(void* context, __u16 cpu_id, kmes_mapping* mapping) {
         auto* self = static_cast<Attach*>(context);
         EXPECT_EQ(cpu_id, kCpu);
@@ -102,7 +102,7 @@ TEST_F(Attach, OpensInMemoryThatHeldAnything) {
     EXPECT_EQ(memcmp(&reader.statistics, &one, sizeof(one)), 0);
 }
 
-// E19: a buffer is its device, its inode and its session; the inode alone is another's, too.
+// E19: device, inode and session identify a buffer; another buffer can have the same inode.
 TEST_F(Attach, TellsBuffersApartByTheDevice) {
     ASSERT_EQ(open(), 0);
     device = 2;
@@ -114,7 +114,8 @@ TEST_F(Attach, TellsBuffersApartByTheDevice) {
     EXPECT_EQ(attached.size(), 1u) << "the old one is detached, the new one is not";
 }
 
-// E15: nudged without a successor. What cannot be asked for is detached once, and asked for again.
+// E15: a nudge without a successor. A buffer that cannot be identified is detached once, and
+// attached again.
 TEST_F(Attach, DetachesOnceWhatItCannotIdentify) {
     ASSERT_EQ(open(), 0);
     ASSERT_EQ(kmes_cpu_retire(&world.cpu), 0);
@@ -128,7 +129,7 @@ TEST_F(Attach, DetachesOnceWhatItCannotIdentify) {
     EXPECT_EQ(next(), KMES_READ_EMPTY);
 }
 
-// An attempt that fails is never taken for one that found something, be it the last one.
+// A failed attempt never counts as one that found something, not even the last one.
 TEST_F(Attach, SaysWhyTheAttemptFailedThatEndedIt) {
     is_foreign = true;
     for (failing_attach = 1; failing_attach < 100; failing_attach++) {

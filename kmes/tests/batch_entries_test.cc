@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * kmes_batch_emit_entries against the same events one by one (kmes_batch_emit_call after the checks
- * of the emit call): the same bytes, positions, numbers, statistics and result, whatever the sizes
- * are and wherever a bad entry is.
+ * Compares kmes_batch_emit_entries with the same events one by one (kmes_batch_emit_call after the
+ * checks of the emit call). Bytes, positions, numbers, statistics and result must be equal, for all
+ * sizes, and wherever a bad entry is.
  */
 #include <gtest/gtest.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr kmes_batch_rules kRules{.max_event_bytes = 200, .origin_class = KMES_ORIGIN_KMES};
 
-// The memory stays the caller's.
+// The caller keeps the memory.
 kmes_batch_entry entry_of(std::string_view type, std::string_view payload) {
     return {type.data(), payload.data(), type.size(), payload.size()};
 }
@@ -41,8 +41,8 @@ void expect_same(World& one, World& other) {
     }
 }
 
-// Capacities at which batches lap themselves (E8) and at which they do not; types and payloads on
-// every side of the sizes at which a copy is done another way.
+// Capacities with which batches lap themselves (E8) and with which they do not. Types and payloads
+// are around each size at which the way of copying changes.
 TEST(BatchEntries, AreTheSameAsOneByOne) {
     std::mt19937 random(1);
     for (int round = 0; round < 2000; round++) {
@@ -83,7 +83,7 @@ struct Refused {
     int error;
 };
 
-// Lengths of any value are checked before they are cut to the width of their field.
+// Lengths of any value are checked before they are truncated to their field.
 TEST(BatchEntries, LengthsOfAnyValueAreRefused) {
     const std::string type(1 << 17, 't'), payload(300, 'p');
     const Refused all[] = {
@@ -113,7 +113,7 @@ TEST(BatchEntries, LengthsOfAnyValueAreRefused) {
     }
 }
 
-// Other emitters get in after KMES_BATCH_PIECE_BYTES.
+// Other emitters can emit after KMES_BATCH_PIECE_BYTES.
 TEST(BatchEntries, LeaveTheCriticalSectionAfterAPiece) {
     World world({.capacity_bytes = 1 << 20});
     static int entered;
@@ -170,8 +170,8 @@ TEST(BatchEntries, TakeTheLongestTypeAndNoLongerOne) {
     kmes_batch_end(&world.cpu, &batch);
 }
 
-// A byte before or after a type may belong to anybody: ASan sees a read of it. Types on every side
-// of a word, ASCII and not, each in memory of its own size.
+// A byte before or after a type may belong to anybody, and ASan notices a read of it. The types are
+// around the size of a word, ASCII and not, each in a separate allocation.
 TEST(BatchEntries, ReadsATypeFromItsOwnBytesAlone) {
     for (std::size_t bytes = 1; bytes <= 33; bytes++) {
         for (const bool is_ascii : {true, false}) {

@@ -15,7 +15,7 @@
 namespace kmes::tests {
 namespace {
 
-/* A reader of events of these sizes, in a ring that holds them all. */
+/* A reader of events with these sizes, in a ring that can contain all. */
 struct Bulk {
     explicit Bulk(std::initializer_list<std::uint64_t> sizes, std::uint64_t bulk_bytes = 0) {
         for (const std::uint64_t bytes : sizes) EXPECT_EQ(world.emit_sized(bytes), 0);
@@ -27,7 +27,7 @@ struct Bulk {
         return kmes_reader_bulk(&reader.reader, reader.room, room, &bulk, nullptr);
     }
 
-    /* All of a bulk. */
+    /* Takes all events of a bulk. */
     std::vector<std::uint64_t> take(std::uint64_t room = sizeof(Reader::room)) {
         std::vector<std::uint64_t> sequences;
         EXPECT_EQ(read(room), KMES_READ_EVENT);
@@ -70,7 +70,7 @@ TEST(ReaderBulk, GivesAsManyWholeEventsAsFit) {
     EXPECT_EQ(reader.reader.statistics.delivered, 4u);
 }
 
-// E7: how much room it takes is not said of an event that was overwritten meanwhile.
+// E7: the reader does not report the needed room of an event that was overwritten meanwhile.
 TEST(ReaderBulk, AsksForTheRoomOfTheEventThatIsStillThere) {
     World world({});
     for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(50 + i), 0);
@@ -89,7 +89,7 @@ TEST(ReaderBulk, AsksForTheRoomOfTheEventThatIsStillThere) {
     EXPECT_EQ(reader.reader.statistics.torn, 1u);
 }
 
-// E21: counted one by one where they came in a bulk, too.
+// E21: old events are also counted one by one if they came in a bulk.
 TEST(ReaderBulk, CountsWhatIsNotNewer) {
     World world({});
     for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(40), 0);
@@ -104,7 +104,7 @@ TEST(ReaderBulk, CountsWhatIsNotNewer) {
     EXPECT_EQ(reader.reader.statistics.delivered, 3u);
 }
 
-// E21: what is not newer needs no room.
+// E21: an old event needs no room.
 TEST(ReaderBulk, PassesOverWhatIsNotNewerWithoutRoomForIt) {
     World world({});
     ASSERT_EQ(world.emit_sized(100), 0);

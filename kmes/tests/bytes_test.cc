@@ -110,7 +110,7 @@ TEST(FreshBuffer, IsRefusedForACapacityOrVersionThatIsNotValid) {
     EXPECT_EQ(memory.page_bytes(), filled(4096, 0)) << "nothing may be written";
 }
 
-// 5.1.6, with the magic last, byte by byte: what has it, has everything.
+// 5.1.6, the magic last, byte by byte: a page with the magic is complete.
 TEST(FreshBuffer, HasItsMagicLast) {
     RingMemory memory(4096);
     std::vector<kmes_boundary> index(kmes_index_entries(4096));
@@ -139,7 +139,7 @@ TEST(FreshBuffer, HasItsMagicLast) {
               std::vector<std::ptrdiff_t>({0, 1, 2, 3, 4, 5, 6, 7}));
 }
 
-// E13: an entry for 16 blocks of a small buffer, for 4 KiB of a large one.
+// E13: one entry for 1/16 of a small buffer, or for 4 KiB of a large one.
 TEST(FreshBuffer, HasAnIndexOfItsSize) {
     for (std::uint64_t capacity = 256; capacity <= 65536; capacity *= 2)
         EXPECT_EQ(kmes_index_entries(capacity), 16u) << capacity;
@@ -206,7 +206,7 @@ TEST(Overwrite, MovesTheTailPastWholeEventsAndNoFurther) {
         {72, {0x64}},        // tail_pos: 100, the second event
     });
     EXPECT_EQ(world.first().page(), page);
-    /* 300 - 256 = 44 bytes of the third event stand where the first began. */
+    /* 300 - 256 = 44 bytes of the third event are where the first began. */
     settle_mirror();
     EXPECT_EQ(world.first().memory.data_bytes(0, 44), filled(44, 3));
     EXPECT_EQ(world.first().memory.data_bytes(44, 56), filled(56, 1))
@@ -264,15 +264,15 @@ TEST(Batch, ShowsNothingBeforeItsEndAndSharesOneTimestamp) {
                                              {64, {0x3F}}}));  // write_pos: 63
 }
 
-/* E8: 5 x 60 bytes do not fit beyond what is published; before the tail reaches write_pos, what has
- * been written so far is published. */
+/* E8: 5 x 60 bytes do not fit beyond what is published. Before the tail reaches write_pos,
+ * everything written so far is published. */
 TEST(Batch, LargerThanTheRoomIsPublishedBeforeTheTailReachesIt) {
     World world({});
     for (int i = 0; i < 2; i++) ASSERT_EQ(world.emit_sized(60), 0);  // published: 0..120
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);
-    /* 180 and 240 have room. 300: the tail goes to 60. 360: to 120, which write_pos stands at, so
-     * the three events before it are published first. 420: to 180. */
+    /* 180 and 240 have room. 300: the tail moves to 60. 360: it must move to 120, which is
+     * write_pos, so the three events before it are published first. 420: to 180. */
     const std::uint64_t expected_write[] = {120, 120, 120, 300, 300};
     const std::uint64_t expected_tail[] = {0, 0, 60, 120, 180};
     for (int i = 0; i < 5; i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The emit calls with descriptors that lie, fault and change: each promise of kmes/call.h, on bytes
- * of the ring and on the list of what was fetched.
+ * The emit calls with descriptors that lie, fault and change: each promise of kmes/call.h, tested
+ * with the bytes of the ring and the list of fetches.
  */
 #include "kmes/call.h"
 
@@ -49,7 +49,7 @@ class CallTest : public testing::Test {
         return kmes_call_emit(&call_, at(type), type_len, at(payload), payload_len);
     }
 
-    /* A type of one byte, and a payload that makes the event so many bytes long. */
+    /* Emits with a type of one byte, and a payload that makes the event this many bytes long. */
     int emit_of(std::uint64_t event_bytes) {
         memory_.put(kType, "t");
         memory_.put(kPayload, std::string(event_bytes - 30, 'p'));
@@ -62,7 +62,7 @@ class CallTest : public testing::Test {
                                     &emitted_);
     }
 
-    /* Entry i with the type "t" and a payload of `payload_len` times the digit i. */
+    /* Puts entry i with the type "t" and a payload of `payload_len` digits i. */
     void put_sound_entry(std::uint32_t i, std::uint32_t payload_len = 2) {
         memory_.put(kType + 16 * i, "t");
         memory_.put(kPayload + 256 * i, std::string(payload_len, digit(i)));
@@ -72,7 +72,7 @@ class CallTest : public testing::Test {
     static std::uint64_t entry(std::uint32_t i) { return kEntries + 32 * i; }
     static char digit(std::uint32_t i) { return static_cast<char>('0' + i % 10); }
 
-    /* The bytes of an event of put_sound_entry with 2 bytes of payload, of CPU 0. */
+    /* The bytes of the event of put_sound_entry with 2 bytes of payload, on CPU 0. */
     static Bytes event_bytes(std::uint32_t i, std::uint8_t sequence, std::uint8_t now) {
         const auto value = static_cast<std::uint8_t>(digit(i));
 
@@ -88,7 +88,7 @@ class CallTest : public testing::Test {
         return all;
     }
 
-    /* No event, no number, no counter, no wake; and the critical section is free. */
+    /* Expects no event, no number, no counter, no wake, and a free critical section. */
     void expect_nothing_happened() {
         const kmes_statistics nothing{};
 
@@ -233,7 +233,7 @@ TEST_F(CallTest, AFaultOfTheTypeOrThePayloadIsHandedOnAndNothingIsWritten) {
     EXPECT_EQ(world_->cpu.sequence, 1u);
 }
 
-// The type was UTF-8 when it was fetched; what the caller makes of it afterwards nobody sees.
+// The type was UTF-8 when it was fetched. Later changes by the caller are never seen.
 TEST_F(CallTest, WhatTheCallerChangesAfterTheFetchIsNotSeen) {
     memory_.put(kType, "ab");
     memory_.put(kPayload, "cd");
@@ -269,7 +269,7 @@ TEST_F(CallTest, ANestedCallIsTurnedAwayBeforeAnythingIsFetched) {
     EXPECT_EQ(world_->cpu.statistics.events, 2u);
 }
 
-/* The platform's critical section, seen from outside. */
+/* The platform's critical section, observed from outside. */
 struct Section {
     World* world = nullptr;
     int depth = 0;
@@ -305,7 +305,7 @@ struct Section {
         };
     }
 
-    /* Each is called once; what it causes itself is not told to anybody. */
+    /* Calls the function once, and does not report what it causes itself. */
     void called(std::function<void()>& function) {
         if (is_calling || !function) return;
         is_calling = true;
@@ -351,7 +351,7 @@ TEST_F(CallTest, NothingIsFetchedInsideTheCriticalSection) {
     EXPECT_EQ(memory_.fetches.size(), 2u + 6u);
 }
 
-// A resize on another thread: the capacity is that of the moment at which nobody can swap.
+// A resize on another thread: the capacity is read while no swap is possible.
 TEST_F(CallTest, TheCapacityIsReadWithEverybodyKeptOut) {
     Section section;
 
@@ -371,7 +371,7 @@ TEST_F(CallTest, TheCapacityIsReadWithEverybodyKeptOut) {
     EXPECT_EQ(emit_of(200), 0);
 }
 
-// Another thread is inside until this one is let in, and another one after it.
+// Another thread is inside until this one enters, and another one after it.
 TEST_F(CallTest, WhoeverIsInsideOnAnotherThreadDoesNotMakeACallNested) {
     Section section;
 
@@ -385,7 +385,7 @@ TEST_F(CallTest, WhoeverIsInsideOnAnotherThreadDoesNotMakeACallNested) {
     EXPECT_EQ(memory_.fetches.size(), 2u);
 }
 
-// E16: an NMI that comes while the capacity is looked at emits as if nothing was there.
+// E16: an NMI during the load of the capacity emits as if nothing were running.
 TEST_F(CallTest, LookingAtTheCapacityDropsNobodysEvent) {
     unsigned inside = 1;
 
@@ -653,7 +653,7 @@ TEST_F(CallTest, AnEntryThatAResizeMadeTooLargeUsesNoNumber) {
     EXPECT_EQ(world_->current().shared_write_pos(), 32u);
 }
 
-// Between two entries the producer ends (E25), and publishes what there is.
+// Between two entries the producer ends (E25), and publishes the pending events.
 TEST_F(CallTest, ABatchWhoseProducerEndsIsBusyFromThereOn) {
     Section section;
 
@@ -674,8 +674,7 @@ TEST_F(CallTest, ABatchWhoseProducerEndsIsBusyFromThereOn) {
 // -- A thread that moves from CPU to CPU
 // -----------------------------------------------------------
 
-/* The call goes to the CPU that the thread is on, and the thread moves whenever it is not pinned.
- */
+/* The call uses the CPU of its thread, and the thread migrates whenever it is not pinned. */
 class MovingCallTest : public CallTest {
   protected:
     void SetUp() override {
@@ -707,7 +706,7 @@ class MovingCallTest : public CallTest {
         test.is_pinned_ = false;
     }
 
-    /* Memory of the caller can take for ever: no CPU is held meanwhile. */
+    /* A fetch of the caller's memory can take for ever, so no CPU may be held meanwhile. */
     static int fetch(void* context, void* to, const void* from, __u64 bytes) {
         auto& test = *static_cast<MovingCallTest*>(context);
 
@@ -768,7 +767,7 @@ TEST_F(MovingCallTest, ABatchStopsAtItsBadEntryAndWritesThoseBefore) {
     EXPECT_EQ(events(), 2u);
 }
 
-// 200 bytes of payload are 216 of staging: 4 events a part.
+// 200 bytes of payload take 216 bytes of staging: 4 events for each part.
 TEST_F(MovingCallTest, ABatchThatIsLargerThanTheStagingGoesInParts) {
     for (std::uint32_t i = 0; i < 10; i++) put_sound_entry(i, 200);
     world_->now_ns = other_->now_ns = 77;

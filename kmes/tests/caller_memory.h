@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The memory of a caller as kmes/call.h sees it: addresses that nobody can follow, and a fetch that
- * says no where nothing is, or where the test wants it to. Knows no rules of the calls.
+ * The memory of a caller as kmes/call.h sees it. Addresses are only numbers, and a fetch fails if
+ * nothing is there, or if the test says so. Knows no rules of the calls.
  */
 #ifndef KMES_TESTS_CALLER_MEMORY_H
 #define KMES_TESTS_CALLER_MEMORY_H
@@ -27,7 +27,7 @@ class CallerMemory {
         bool operator==(const Fetch&) const = default;
     };
 
-    /* Bytes that are there from `address` on. What follows them is not. */
+    /* Puts bytes at `address`. There is nothing after them. */
     void put(std::uint64_t address, const void* from, std::size_t bytes) {
         for (std::size_t i = 0; i < bytes; i++)
             there_[address + i] = static_cast<const std::uint8_t*>(from)[i];
@@ -36,8 +36,8 @@ class CallerMemory {
         put(address, text.data(), text.size());
     }
 
-    /* An entry of kmes_emit_batch, byte by byte as event-model.md lays it out; the holes are not
-     * zero, since nobody said that they are. */
+    /* Puts an entry of kmes_emit_batch, byte by byte as in event-model.md. The padding is not
+     * zero, because nothing says that it is. */
     void put_entry(std::uint64_t address, std::uint64_t type, std::uint16_t type_len,
                    std::uint64_t payload, std::uint32_t payload_len) {
         std::uint8_t bytes[32];
@@ -52,12 +52,12 @@ class CallerMemory {
 
     void take_away(std::uint64_t address) { there_.erase(address); }
 
-    /* What the call did so far, in order; those that failed too. */
+    /* All fetches of the call so far, in order, with those that failed. */
     std::vector<Fetch> fetches;
     /* Fetch number `fail_at` (from 0) fails with fail_error. */
     std::uint64_t fail_at = ~0ull;
     int fail_error = -EFAULT;
-    /* Called when a fetch has copied, or failed. */
+    /* Called after a fetch has copied or failed. */
     std::function<void(const Fetch&)> after_fetch;
 
     /* `fetch` of struct kmes_call, with this object as its context. */
@@ -75,7 +75,7 @@ class CallerMemory {
             else
                 static_cast<std::uint8_t*>(to)[i] = byte->second;
         }
-        /* What a fetch that fails leaves behind is anything. */
+        /* A failed fetch leaves arbitrary bytes. */
         if (error) std::memset(to, 'F', bytes);
         if (self->after_fetch) self->after_fetch(fetch);
         return error;

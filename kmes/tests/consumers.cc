@@ -61,7 +61,7 @@ class ReferenceBulk : public Reference {
     }
 };
 
-/* 5.1.8 as a small program of its own, on the ordered accesses alone. */
+/* 5.1.8 as a separate small program that uses only the ordered accesses. */
 class LiteralReader : public Consumer {
   public:
     LiteralReader(Run& run, const Literal& points)
@@ -117,7 +117,7 @@ int LiteralReader::attach(Run& run) {
     return 0;
 }
 
-/* 5.1.8.3, at the end of a drain cycle. True: look again. */
+/* 5.1.8.3, at the end of a drain cycle. Returns true if the consumer must check again. */
 bool LiteralReader::follow(Run& run) {
     if (!is_changed()) return false;
     if (!points_.e24 && !points_.e10 && read_pos_ < write_pos(KMES_ORDER_FROZEN_WRITE_POS))
@@ -127,7 +127,7 @@ bool LiteralReader::follow(Run& run) {
     return true;
 }
 
-/* 5.1.8.1 step 4. False: what stands there cannot be an event. */
+/* 5.1.8.1 step 4. Returns false if the bytes cannot be an event. */
 bool LiteralReader::copy_event(Run& run, std::uint64_t write_pos, kmes_event_header* header) {
     kmes_copy_out(header, shared_.data, capacity_, read_pos_, sizeof(*header),
                   KMES_ORDER_READ_DATA);
@@ -157,7 +157,7 @@ void LiteralReader::deliver(Run& run, const kmes_event_header& header) {
     last_sequence_ = header.sequence;
 }
 
-/* 5.1.8.1 steps 2 to 6. False: back to step 1. */
+/* 5.1.8.1 steps 2 to 6. Returns false to go back to step 1. */
 bool LiteralReader::read_event(Run& run, std::uint64_t write_pos) {
     for (;;) {
         if (run.is_endless() || run.is_over()) return false;

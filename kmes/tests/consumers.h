@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The consumers that the explorer runs: the reference reader in its three forms, and a reader
- * written in the test that follows the text to the letter in chosen points.
+ * written in the test that follows the specification literally in chosen points.
  */
 #ifndef KMES_TESTS_CONSUMERS_H
 #define KMES_TESTS_CONSUMERS_H
@@ -14,7 +14,7 @@ ConsumerFactory reference_next();
 ConsumerFactory reference_peek();
 ConsumerFactory reference_bulk();
 
-/* Each true: the literal protocol in that point. All false: the corrected one. */
+/* For each point, true: the literal protocol. All false: the corrected protocol. */
 struct Literal {
     bool e1 = false;  /* no full fence: the store to need_wake is still in the store buffer when
                          write_pos is loaded */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * docs/errata.md cannot go stale: each test that it names is there, and each erratum has its row.
+ * docs/errata.md cannot go stale: each test that it names exists, and each erratum has its row.
  */
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ std::set<std::string> all_tests() {
     return names;
 }
 
-/* Rows of the table, as its text from the number on. */
+/* The rows of the table, each from its number on. */
 std::vector<std::string> rows() {
     std::vector<std::string> found;
     std::ifstream file("docs/errata.md");
@@ -72,7 +72,7 @@ TEST(ErrataTable, SaysWhyWhereThereIsNoTest) {
     }
 }
 
-/* A literal protocol that nobody points to is a demonstration that nobody sees. */
+/* Every literal protocol must be named, or nobody would find its demonstration. */
 TEST(ErrataTable, NamesEveryLiteralProtocol) {
     const std::string table = text_of("docs/errata.md");
     for (const std::string& test : all_tests()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Private bytes (event.h): which of several broken rules is said of a header (E7), what a view
- * holds, and every start of a UTF-8 text against the table of the Unicode Standard.
+ * Private bytes (event.h): which of several broken rules is reported for a header (E7), the content
+ * of a view, and every beginning of a UTF-8 text, compared with the table of the Unicode Standard.
  */
 #include "kmes/event.h"
 
@@ -44,7 +44,7 @@ TEST(EventCheck, SaysTheFirstRuleThatIsBroken) {
         EXPECT_EQ(kmes_event_check(&row.header, row.available), row.first) << row.available;
 }
 
-// From exactly the fixed part of a header: a load beyond it is found by ASan.
+// The memory is exactly the fixed part of a header, so that ASan notices a load beyond it.
 TEST(EventHeader, IsLoadedFieldByFieldFromItsBytesAlone) {
     std::vector<std::uint8_t> bytes(sizeof(kmes_event_header));
     for (std::size_t i = 0; i < bytes.size(); i++)
@@ -92,7 +92,7 @@ bool is_one_character(const std::string& text) {
     return false;
 }
 
-/* Into characters from the left: there is one way at most. */
+/* Splits the text into characters from the left: there is at most one way. */
 bool is_right(const std::string& text) {
     std::size_t at = 0;
     while (at < text.size()) {
@@ -127,7 +127,7 @@ TEST(Utf8, IsWhatTheTableOfTheStandardSays) {
     }
 }
 
-// The text ends where a page does that cannot be read.
+// The text ends directly before an unreadable page.
 TEST(Utf8, IsReadNoFurtherThanItsEnd) {
     const std::size_t page = 4096;
     auto* pages = static_cast<std::uint8_t*>(

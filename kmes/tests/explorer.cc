@@ -23,7 +23,7 @@ constexpr std::uint64_t kEndlessLooks = 20000;
 
 enum Actor { kConsumer, kProducer };
 
-/* Who runs, and after how many of its accesses it hands over. */
+/* Which thread runs, and after how many of its accesses it hands over. */
 class Baton {
   public:
     Baton(std::uint64_t consumer_stop, std::uint64_t producer_stop, Actor first)
@@ -39,7 +39,7 @@ class Baton {
         changed_.wait(lock, [&] { return turn_ == actor; });
     }
 
-    /* The other one runs until it hands over or has ended. */
+    /* The other thread runs until it hands over or has ended. */
     void hand_over(Actor actor) {
         const Actor other = actor == kConsumer ? kProducer : kConsumer;
         std::unique_lock lock(mutex_);
@@ -56,7 +56,7 @@ class Baton {
         changed_.notify_all();
     }
 
-    /* Until the other one has ended. */
+    /* Waits until the other thread has ended. */
     void let_end(Actor other) {
         const Actor actor = other == kConsumer ? kProducer : kConsumer;
         stop_[other] = kNever;
@@ -74,7 +74,8 @@ class Baton {
     Actor turn_;
 };
 
-/* One processor for both: a hand-over is a switch then, and not a call across processors. */
+/* Puts both threads on one processor: a hand-over is then a switch, without a call to another
+ * processor. */
 class PinnedToOneProcessor {
   public:
     PinnedToOneProcessor() {
@@ -90,8 +91,8 @@ class PinnedToOneProcessor {
     cpu_set_t before_;
 };
 
-/* A second thread for one script after another: a thread for each would be thousands in a second.
- */
+/* A second thread that runs one script after another: a new thread for each would mean thousands
+ * a second. */
 class SecondThread {
   public:
     SecondThread() : thread_([this] { work(); }) {}
@@ -102,7 +103,7 @@ class SecondThread {
     SecondThread(const SecondThread&) = delete;
     SecondThread& operator=(const SecondThread&) = delete;
 
-    /* `script` begins; wait() comes before the next one. No script: the thread ends. */
+    /* Begins `script`; call wait() before the next one. An empty script ends the thread. */
     void run(std::function<void()> script) {
         std::unique_lock lock(mutex_);
         script_ = std::move(script);
@@ -135,8 +136,8 @@ class SecondThread {
     std::thread thread_;
 };
 
-/* Two threads that hand over to each other on one processor never leave it idle, and some
- * schedulers (Linux 6.18 with autogroup) then keep it from everybody else, for seconds. */
+/* Two threads that hand over to each other on one processor never leave it idle. Some schedulers
+ * (Linux 6.18 with autogroup) then run nothing else on it for seconds. */
 class Politeness {
   public:
     void make_room() {
@@ -159,7 +160,7 @@ void consume(Run& run, Consumer& consumer) {
     }
 }
 
-/* One schedule. Says how many accesses each did. */
+/* The result of one schedule: how many accesses each thread made. */
 struct Outcome {
     std::optional<std::string> fault;
     std::uint64_t consumer_accesses;
@@ -248,7 +249,7 @@ void Run::remember(std::uint64_t sequence, std::uint64_t event_bytes) {
     emitted_.push_back({sequence, event_bytes, end_pos, &world.current()});
 }
 
-/* What will be written is remembered first: it may be delivered before the call returns. */
+/* The event is recorded before the call, because it may be delivered before the call returns. */
 void Run::emit(std::uint64_t event_bytes) {
     if (event_bytes <= world.cpu.buffer->capacity / 2)
         remember(world.cpu.sequence + 1, event_bytes);
@@ -301,7 +302,7 @@ void Run::deliver(const Delivered& event) {
     delivered_.push_back(event.sequence);
 }
 
-/* Unless it was overwritten where it was written; or, where two swaps may have passed, later. */
+/* Not owed if it was overwritten in its own buffer or, after two swaps, in a later one. */
 bool Run::is_owed(const Emitted& event) {
     const std::uint64_t pos = event.end_pos - event.bytes;
     if (pos < event.origin->buffer.tail) return false;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * A small systematic explorer: a consumer and a producer, of which one runs at a time, and which
- * hand over to each other at chosen accesses. A schedule is two numbers: who begins runs to its
- * first, the other to its second, then both to their ends, the first one first. All pairs are
- * tried. What comes out is judged from the script that the producer ran, not from the core.
+ * A small systematic explorer. A consumer and a producer run one at a time, and hand over to each
+ * other at chosen accesses. A schedule is two numbers. The first actor runs up to its first number,
+ * the other one up to its second; then both run to their ends, the first actor first. All pairs are
+ * tried. The result is judged by the script that the producer ran, not by the core.
  *
- * The two are two threads, so that each has a stack; the baton makes them one.
+ * Both are threads, so that each has a stack; the baton lets only one run.
  */
 #ifndef KMES_TESTS_EXPLORER_H
 #define KMES_TESTS_EXPLORER_H
@@ -51,7 +51,7 @@ class Run {
 
     World world;
 
-    /* -- For scripts: emit and remember what is owed -- */
+    /* -- For scripts: emit, and record what is owed -- */
     void emit(std::uint64_t event_bytes);
     void batch(const std::vector<std::uint64_t>& sizes);
     void swap(std::uint64_t capacity_bytes, enum kmes_swap_positions positions = KMES_SWAP_KEEP);
@@ -61,16 +61,16 @@ class Run {
     void deliver(const Delivered& event);
     void fault(const std::string& what);
     bool is_over() const { return over_ || !faults_.empty(); }
-    /* For what must not loop for ever: true when a run is far too long. */
+    /* For loops that must end: true if a run is far too long. */
     bool is_endless();
 
-    /* FUTEX_WAIT: the rest of the producer runs while the consumer sleeps. */
+    /* FUTEX_WAIT: the rest of the producer's script runs while the consumer sleeps. */
     int sleep(std::uint32_t* word, std::uint32_t expected);
 
-    /* From here on the consumer may look: what the buffer of now holds is owed. */
+    /* From here on the consumer may read: it owes what the current buffer contains. */
     void begin_owing();
 
-    /* Judges the whole of the run; the first fault, if there is one. */
+    /* Judges the whole run. Returns the first fault, if there is one. */
     std::optional<std::string> verdict();
 
     /* Set by the explorer: runs the producer to its end. */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The one hook of the hooked core, installed for the life of the test (hooks.h).
+ * The one hook of the hooked core, installed while the test runs (hooks.h).
  */
 #include "kmes/tests/hooks.h"
 
@@ -38,7 +38,7 @@ void remember_store(const kmes_order_access& access) {
     }
 }
 
-/* The access that is told now is done after this returns: what was told before is done. */
+/* The reported access happens after this returns, so the previous one has happened. */
 void on_access(void*, const struct kmes_order_access* access) {
     settle_mirror();
     if (state().function && !in_function) {

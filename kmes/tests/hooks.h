@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a test does between two accesses of the hooked core, and the mirror that makes small buffers
- * possible (ring_memory.h). Knows accesses, no protocol.
+ * Actions of a test between two accesses of the hooked core, and the mirror that makes small
+ * buffers possible (ring_memory.h). Knows accesses, no protocol.
  */
 #ifndef KMES_TESTS_HOOKS_H
 #define KMES_TESTS_HOOKS_H
@@ -16,7 +16,7 @@ namespace kmes::tests {
 using AccessFunction = std::function<void(const kmes_order_access&)>;
 
 /* Calls `function` before each access of the core, until it goes out of scope. Accesses that
- * `function` itself causes are not told to it. One at a time. */
+ * `function` itself causes are not reported to it. One at a time. */
 class ScopedHook {
   public:
     explicit ScopedHook(AccessFunction function);
@@ -29,8 +29,8 @@ class ScopedHook {
 void register_memory(RingMemory* memory);
 void unregister_memory(RingMemory* memory);
 
-/* The word that was written last is mirrored at the next access; this does it now. Call it before
- * looking at the data of a small buffer. */
+/* The last written word is mirrored at the next access; this function does it now. Call it
+ * before reading the data of a small buffer. */
 void settle_mirror();
 
 }  // namespace kmes::tests

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Every schedule of a few scenarios: the reference reader passes all of them in each of its forms,
- * and a reader that follows the text to the letter in one point fails the scenario meant for it
- * (docs/errata.md). A literal reader with no such point passes all: it is the point that fails.
+ * Every schedule of a few scenarios. The reference reader passes all in each of its forms. A reader
+ * that follows the specification literally in one point fails the scenario made for it
+ * (docs/errata.md). Without such a point the literal reader passes all, so the point is the cause.
  */
 #include <gtest/gtest.h>
 
@@ -51,8 +51,8 @@ Scenario batch() {
             [](Run& run) { run.batch({60, 70, 80, 90}); }};
 }
 
-/* E8, E20: what survived the shrink is larger than half; the next event takes the tail to the
- * published write_pos before it is published itself. */
+/* E8, E20: the event that survived the shrink is larger than half. The next event moves the tail
+ * to the published write_pos before it is published itself. */
 Scenario after_a_shrink() {
     return {"after a shrink",
             {.capacity_bytes = 1024},
@@ -89,7 +89,7 @@ Scenario shrink() {
             }};
 }
 
-/* E24: emitted and swapped away between two looks. */
+/* E24: an event is emitted, and the buffer replaced, between two checks. */
 Scenario emit_and_shrink() {
     return {
         "emit and swap to a smaller one", {.capacity_bytes = 512}, nothing, nothing, [](Run& run) {
@@ -131,7 +131,7 @@ Scenario swap_and_nudge() {
             }};
 }
 
-/* E19: while the consumer attaches; no nudge comes to its help. */
+/* E19: a swap while the consumer attaches, without a nudge. */
 Scenario swap_at_attach() {
     return {"swap while it attaches",
             {},

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Every access of the core is the one that the index of kmes/order.h says: its strength, the field
- * that it goes to, and the width of that field. What is declared valid is what is delivered. Orders
- * cannot be seen to fail on this machine, and labels are what tools go by.
+ * Every access of the core is as the index of kmes/order.h says: its strength, its field, and the
+ * width of that field. What is declared valid is what is delivered. On this machine a wrong order
+ * does not fail, and tools rely on the labels.
  */
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ bool is_static(const std::string& field) {
     return field == "magic" || field == "version" || field == "capacity" || field == "data_offset";
 }
 
-/* What lies at an address of a buffer, for a word of so many bytes; "?" where no field does. */
+/* The field at an address of a buffer, for a word of this many bytes; "?" if there is none. */
 std::string field_at(const RingMemory& memory, const kmes_order_access& access) {
     const auto* at = static_cast<const std::uint8_t*>(access.address);
     if (at >= memory.data())
@@ -69,7 +69,7 @@ std::string field_at(const RingMemory& memory, const kmes_order_access& access) 
 
 class Labels : public testing::Test {
   protected:
-    /* A buffer that is being made is not in the world yet: only FRESH may go there. */
+    /* A buffer that is being made is not in the world yet: only FRESH may access it. */
     const TestBuffer* buffer_at(const void* address) {
         for (const auto& buffer : world.buffers)
             if (buffer->memory.contains(address)) return buffer.get();
@@ -100,7 +100,7 @@ class Labels : public testing::Test {
         EXPECT_EQ(is_now ? world.emit_sized(128) : 0, 0);
     }
 
-    /* What `call` says is valid is so many bytes. */
+    /* Expects that `call` declares this many bytes valid. */
     template <typename Call>
     void expect_valid(std::uint64_t bytes, Call call) {
         valid_bytes = 0;
@@ -167,7 +167,7 @@ TEST_F(Labels, ValidIsTheEventThatIsDelivered) {
     expect_valid(0, [&] { EXPECT_TRUE(kmes_reader_peek_is_whole(&reader.reader)); });
     expect_valid(41, [&] { EXPECT_TRUE(kmes_reader_release(&reader.reader)); });
     kmes_bulk bulk{};
-    // A bulk says it of its whole copy, with the piece of an event that this ends in.
+    // A bulk declares its whole copy valid, with the partial event at its end.
     expect_valid(52 + 52, [&] {
         std::uint8_t room[52 + 63];
         EXPECT_EQ(kmes_reader_bulk(&reader.reader, room, sizeof(room), &bulk, nullptr), 1);

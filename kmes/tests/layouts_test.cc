@@ -20,7 +20,7 @@ namespace {
 constexpr __u64 kCapacity = 4096;
 constexpr char kLetter = "?ABCD"[KMES_LAYOUT];
 
-// The numbers of the row that begins with the letter of this build, in the order of its columns.
+// Returns the numbers of the document's row for this build's form, in the order of its columns.
 std::vector<__u64> row_of_document() {
     std::ifstream document("docs/layouts.md");
     std::string line;
@@ -46,8 +46,8 @@ TEST(Layouts, AreThoseOfTheDocument) {
     EXPECT_EQ(core, row_of_document()) << "form " << kLetter;
 }
 
-// One CPU on plain memory. Nothing here crosses the end of the ring, so one copy of the data will
-// do.
+// One CPU on plain memory. Nothing here crosses the end of the ring, so one copy of the data is
+// enough.
 class Ring {
   public:
     Ring()

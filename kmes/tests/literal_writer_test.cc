@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * 5.1.7 to the letter, as a small writer of its own, and what goes wrong with it where an erratum
- * says so; beside each, the core in the same place. Also E12 and E19 with two parties.
+ * 5.1.7 literally, as a separate small writer, and the faults that errata describe; for each, the
+ * core in the same situation. Also E12 and E19 with two parties.
  */
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 namespace kmes::tests {
 namespace {
 
-/* Reads everything back from the shared page and the ring, as the text does. */
+/* Reads everything back from the shared page and the ring, as the specification does. */
 class LiteralWriter {
   public:
     explicit LiteralWriter(World& world)
@@ -71,7 +71,7 @@ class LiteralWriter {
     std::uint64_t sequence_ = 0;
 };
 
-/* E8: whether tail_pos stood at or beyond write_pos, which then had something behind it. */
+/* E8: whether tail_pos was at or beyond write_pos while something was unpublished. */
 struct TailWatch {
     kmes_fields fields;
     bool reached = false;
@@ -195,8 +195,8 @@ TEST(CoreWriter, StoresAndFencesTheTailBeforeTheFirstByteOfData) {
         << "E5, 5.1.7 steps 6 to 9, E1";
 }
 
-// E1 for consumers that promise the barrier: the fence is left out of an emission and of a batch,
-// and everything else is done as before.
+// E1 for consumers that promise the barrier: an emission and a batch omit the fence, and nothing
+// else.
 TEST(CoreWriter, LeavesOutTheFullFenceWhereTheConsumersHaveIt) {
     World world({});
     Labels labels;
@@ -219,7 +219,8 @@ TEST(CoreWriter, LeavesOutTheFullFenceWhereTheConsumersHaveIt) {
     EXPECT_EQ(labels, light);
 }
 
-/* A sleeps; B comes, finds something or nothing, and goes; then an event comes. Wakes for A. */
+/* A sleeps; B comes, finds something or nothing, and leaves; then an event comes. Returns the
+ * wakes for A. */
 std::size_t wakes_after_a_sharer_came_by(enum kmes_sharing sharing) {
     World world({});
     Reader a(world), b(world);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What kmes_batch_emit_entries must do, entry by entry: the checks of the emit call, and
+ * The effect of kmes_batch_emit_entries, entry by entry: the checks of the emit call, and
  * kmes_batch_emit_call.
  */
 #ifndef KMES_TESTS_ONE_BY_ONE_H

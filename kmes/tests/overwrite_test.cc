@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What survives (5.1.7 step 6), how long it takes to find out (E23), and what happens to a size in
- * the ring that is impossible (E13): the writer and the swap against a model of one line a rule.
+ * Which events survive (5.1.7 step 6), how long it takes to find out (E23), and what an impossible
+ * size in the ring causes (E13). Compares the writer and the swap with a model of one line a rule.
  */
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST(WhatSurvives, IsWhatTheWalkOfTheTextLeaves) {
     }
 }
 
-/* Counts the sizes that are read from the ring. One that straddles two words is told twice. */
+/* Counts the sizes that are read from the ring. A size that straddles two words counts twice. */
 struct WalkCounter {
     std::uint64_t sizes = 0;
     const std::uint8_t* last = nullptr;
@@ -102,7 +102,7 @@ void forge_size(World& world, std::uint64_t pos, std::uint32_t size) {
     if (memory.is_mirrored()) memory.mirror(at, sizeof(size));
 }
 
-/* Two events of 32 bytes stand in each block of the index of 1024 bytes (64), so a size is read. */
+/* Each block of the index (64 of 1024 bytes) has two events of 32 bytes, so a size is read. */
 void forge_sizes(World& world, std::uint64_t from, std::uint64_t to, std::uint32_t size) {
     for (std::uint64_t pos = from; pos < to; pos += 32) forge_size(world, pos, size);
 }
@@ -145,7 +145,7 @@ TEST(CorruptSize, InABatchPublishesWhatIsPendingFirst) {
     EXPECT_EQ(world.cpu.statistics.corrupt, 1u);
 }
 
-// The boundary index does not believe the ring: what lies behind an index entry is not walked.
+// The boundary index does not trust the ring: the sizes after an index entry are not walked.
 TEST(CorruptSize, IsNotEvenReadWhereTheIndexLeadsPastIt) {
     World world({.capacity_bytes = 65536});
     for (int i = 0; i < 2100; i++) ASSERT_EQ(world.emit_sized(32), 0);
@@ -171,11 +171,11 @@ TEST(CorruptSize, FoundByASwapEmptiesTheBufferAndTheSwapGoesOn) {
     }
 }
 
-// The same where the walk to the first survivor (E10) meets it, before anything is copied.
+// The same if the walk to the first survivor (E10) meets it, before anything is copied.
 TEST(CorruptSize, OnTheWayToTheFirstSurvivorEmptiesTheBufferToo) {
     World world({.capacity_bytes = 1024, .start_pos = 25});
     for (int i = 0; i < 30; i++) ASSERT_EQ(world.emit_sized(30), 0);
-    /* 925 - 512 = 413: behind the boundary at 385, which the index leads to. */
+    /* 925 - 512 = 413: after the boundary at 385, to which the index leads. */
     forge_size(world, 385, 29);
     ASSERT_EQ(world.swap(512), 0);
     EXPECT_EQ(world.cpu.statistics.corrupt, 1u);
@@ -186,7 +186,7 @@ TEST(CorruptSize, OnTheWayToTheFirstSurvivorEmptiesTheBufferToo) {
     EXPECT_EQ(world.cpu.sequence, 31u);
 }
 
-// And what is emitted before the swap is finished is counted and indexed from there.
+// Events emitted before the end of the swap are counted and indexed from there.
 TEST(CorruptSize, OnTheWayToTheFirstSurvivorLeavesTheCountsRight) {
     World world({.capacity_bytes = 1024, .start_pos = 25});
     for (int i = 0; i < 30; i++) ASSERT_EQ(world.emit_sized(30), 0);
@@ -203,7 +203,7 @@ TEST(CorruptSize, OnTheWayToTheFirstSurvivorLeavesTheCountsRight) {
     EXPECT_EQ(fresh.shared_write_pos() - fresh.shared_tail_pos(), 512u / 30 * 30);
 }
 
-// E18: emission goes on between the pieces of a swap, also so much that it laps what was copied.
+// E18: emission continues between the pieces of a swap, even so much that it laps what was copied.
 TEST(SwapUnderEmission, LosesNothingThatSurvivesAndKeepsTheIndexRight) {
     for (const std::uint64_t between : {0u, 1u, 50u, 700u, 5000u}) {
         for (const std::uint64_t capacity : {65536u, 262144u, 1048576u}) {
@@ -244,8 +244,8 @@ TEST(SwapUnderEmission, LosesNothingThatSurvivesAndKeepsTheIndexRight) {
     }
 }
 
-// The last piece ends where the events end: with one byte, too. And all of them are in the index of
-// the new buffer, though they are more than one piece takes.
+// The last piece ends where the events end, even with one byte. The new buffer's index has all of
+// them, although they are more than one piece takes.
 TEST(Swap, CopiesTheLastByteAndIndexesTheLastEvent) {
     World world({.capacity_bytes = 262144});
     ASSERT_EQ(world.emit_sized(65537), 0);
@@ -264,7 +264,7 @@ TEST(Swap, CopiesTheLastByteAndIndexesTheLastEvent) {
     ASSERT_EQ(kmes_swap_finish(&swap), 0);
     EXPECT_EQ(world.current().survivors(), bytes);
 
-    /* So many that the pieces of bytes are done before the pieces of the index are. */
+    /* Enough events that the pieces of bytes are finished before the pieces of the index. */
     const std::uint64_t capacity = 1 << 20;
     const std::uint64_t count = capacity / 30;
     World tiny({.capacity_bytes = capacity});
@@ -333,7 +333,7 @@ TEST(SwapUnderEmission, CopiesABoundedNumberOfBytesInOnePiece) {
             more = kmes_swap_copy(&swap);
         }
         EXPECT_LE(bytes, KMES_SWAP_PIECE_BYTES);
-        /* Nothing has to be walked to the first survivor here. */
+        /* No walk to the first survivor is needed here. */
         EXPECT_LE(walk.sizes, KMES_SWAP_PIECE_EVENTS);
         if (pieces == 0) {
             EXPECT_EQ(walk.sizes, KMES_SWAP_PIECE_EVENTS);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Random scripts of all that a producer does, and reads in three forms, against a plain model of
- * deques: after each operation the whole metadata page of every buffer and all bytes that survive
- * are compared. The model is written from 5.1 and the errata; it shares nothing with the core.
+ * Random scripts of everything that a producer does, with reads in three forms, compared with a
+ * plain model of deques. After each operation the whole metadata page of every buffer and all
+ * surviving bytes are compared. The model is written from 5.1 and the errata; it shares nothing
+ * with the core.
  */
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -20,7 +21,7 @@ void put(Bytes& to, std::size_t offset, std::uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) to[offset + i] = static_cast<std::uint8_t>(value >> (8 * i));
 }
 
-/* An event of a type of one byte whose payload repeats the low byte of its number. */
+/* An event with a type of one byte, whose payload repeats the low byte of its number. */
 Bytes event_bytes(std::uint64_t size, std::uint64_t timestamp, std::uint64_t sequence) {
     Bytes event(size, static_cast<std::uint8_t>(sequence));
     put(event, 0, size, 4);
@@ -74,7 +75,7 @@ struct ModelBuffer {
         return all;
     }
 
-    /* Step 6; E8: publishes what is pending before the tail would reach what is published. */
+    /* Step 6; E8: publishes the pending events before the tail would reach the published ones. */
     void make_room(std::uint64_t bytes) {
         std::uint64_t new_tail = tail;
         std::size_t gone = 0;
@@ -125,14 +126,15 @@ struct Model {
     }
 };
 
-/* Where two tables of bytes begin to differ; -1: nowhere. (Whole pages would flood a report.) */
+/* Returns where two tables of bytes begin to differ; -1: nowhere. (Whole pages would flood a
+ * report.) */
 std::ptrdiff_t first_difference(const Bytes& a, const Bytes& b) {
     if (a.size() != b.size()) return static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
     if (a == b) return -1;  // at once, where mismatch takes a minute under a sanitizer
     return std::mismatch(a.begin(), a.end(), b.begin()).first - a.begin();
 }
 
-/* The world beside the model, and a reader that reads one of three ways. */
+/* The world, the model, and a reader that reads in one of three ways. */
 class Pair {
   public:
     Pair(std::uint64_t capacity, std::uint64_t start)
@@ -197,8 +199,8 @@ class Pair {
         RC_ASSERT(kmes_buffer_nudge(&world.cpu, &world.buffers[which]->buffer) == 0);
     }
 
-    /* What a reader that was away must get: all that survives in its own buffer, then all that is
-     * newer in the one of now. */
+    /* A late reader must get everything that survives in its own buffer, and then everything
+     * newer in the current one. */
     void read() {
         Sequences owed;
         std::uint64_t last = last_delivered_;

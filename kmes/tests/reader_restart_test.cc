@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The reader and a producer that is killed (E25): nothing in the buffer changes, so the reader asks
- * after sleeps that found nothing. Another producer has the numbers of its own session, or goes on
- * with those of the old one.
+ * The reader and a producer that is killed (E25): nothing in the buffer changes, so after a sleep
+ * that found nothing the reader checks the producer. Another producer has the numbers of its own
+ * session, or continues the old ones.
  */
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kAskNs = 50000000;
 
-// The world of a producer that is killed, and that of the next one.
+// The world of a killed producer, and that of the next one.
 class ReaderRestart : public testing::Test {
   protected:
     void SetUp() override {
@@ -123,7 +123,7 @@ TEST_F(ReaderRestart, NeverAsksWhenItIsWoken) {
     EXPECT_EQ(questions_, 0);
 }
 
-// The limit is the reader's own: the caller's is kept.
+// The reader has its own limit, in addition to the caller's.
 TEST_F(ReaderRestart, SleepsForASecondAtMost) {
     EXPECT_EQ(wait(2500000000), -ETIMEDOUT);
     EXPECT_EQ(sleeps_, Sequences({1000000000, 1000000000, 500000000}));
@@ -230,7 +230,7 @@ TEST_F(ReaderRestart, AsksTheFunctionThatIsGivenForIt) {
     EXPECT_EQ(questions_, 0);
 }
 
-// A reader that is opened again goes on where the first one was.
+// A reader that is opened again continues at its old position.
 TEST_F(ReaderRestart, ReopenedReaderDeliversNothingTwice) {
     for (int i = 0; i < 3; i++) ASSERT_EQ(killed_.emit_sized(60), 0);
     ASSERT_EQ(reader_.next(), KMES_READ_EVENT);

@@ -80,7 +80,7 @@ TEST(ReaderSwitch, DeliversNothingTwiceAfterABufferThatGaveNothingNew) {
     EXPECT_EQ(reader.reader.statistics.lost, 0u);
 }
 
-// What attaching says is handed on; nothing is lost, and the next call tries again.
+// An error of attach is returned; nothing is lost, and the next call tries again.
 TEST(ReaderSwitch, CanBeTriedAgainWhenTheAttachFails) {
     World world({});
     Reader reader(world);
@@ -100,7 +100,7 @@ TEST(ReaderSwitch, CanBeTriedAgainWhenTheAttachFails) {
     EXPECT_EQ(world.attaches - world.detaches, 3) << "one mapped, two never were";
 }
 
-// A successor that is no KMES buffer is refused like a first one; the old one is kept.
+// A successor that is no KMES buffer is refused like a first buffer, and the old one is kept.
 TEST(ReaderSwitch, RefusesASuccessorThatIsNoBuffer) {
     World world({});
     Reader reader(world);
@@ -113,7 +113,7 @@ TEST(ReaderSwitch, RefusesASuccessorThatIsNoBuffer) {
     EXPECT_EQ(reader.drain(), Sequences({1}));
 }
 
-// E25: a producer that ended has no successor: the change is remembered, and seen once.
+// E25: a producer that ended has no successor: the change is remembered, and handled once.
 TEST(ReaderSwitch, RemembersAChangeWithoutASuccessor) {
     World world({});
     Reader reader(world);
@@ -150,7 +150,7 @@ TEST(ReaderSwitch, BeginsToCountAnewInAnotherSession) {
     EXPECT_EQ(reader.reader.statistics.lost, 0u);
 }
 
-// E24: the change is seen before the last write_pos is: it is loaded again.
+// E24: the change is noticed before the last write_pos, so write_pos is loaded again.
 TEST(ReaderSwitch, LooksAtWritePosAgainAfterItHasSeenTheChange) {
     World world({});
     Reader reader(world);
@@ -251,7 +251,7 @@ TEST(ReaderOnCorruptContent, DoesNotWalkOverTheSameEventsForEverBelowAWritePosTh
     }
 }
 
-// E26: the bound is the capacity, from tail_pos where the reader is behind it.
+// E26: the bound is the capacity, counted from tail_pos if the reader is behind it.
 TEST(ReaderOnCorruptContent, BoundsWritePosByTheCapacityFromTheTail) {
     for (const std::uint64_t excess : {0, 1}) {
         World world({});
@@ -312,7 +312,7 @@ TEST(ReaderOnCorruptContent, CountsItAsTornWhenTheTailHasPassed) {
     }
 }
 
-// A bulk ends in front of nonsense, and the next call finds it.
+// A bulk ends before the corrupt content, and the next call finds it.
 TEST(ReaderOnCorruptContent, KeepsTheWholeEventsInFrontOfItInABulk) {
     World world({});
     for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(60), 0);

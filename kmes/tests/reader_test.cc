@@ -62,7 +62,7 @@ TEST(ReaderOpen, RefusesAMappingThatIsTooSmallToLookAt) {
     EXPECT_EQ(reader.open(), -EINVAL);
 }
 
-// Its size comes before its bytes: nothing is loaded from a mapping that is too small.
+// The size is checked first: nothing is loaded from a mapping that is too small.
 TEST(ReaderOpen, LooksAtNothingInAMappingThatIsTooSmall) {
     for (const std::uint64_t bytes : {0u, 64u, 4096u + 510u, 4096u + 511u}) {
         World world({});
@@ -103,7 +103,8 @@ TEST(ReaderOpen, BeginsAtTheTail) {
     EXPECT_EQ(reader.reader.statistics.lost, 0u) << "events before the first are not counted";
 }
 
-// E19: a buffer that was retired before its generation was read is let go, and the next one taken.
+// E19: a buffer that was retired before its generation was loaded is detached, and the next one
+// taken.
 TEST(ReaderOpen, TakesTheLivingBufferWhenTheFirstWasRetiredMeanwhile) {
     World world({});
     bool swapped = false;
@@ -121,7 +122,7 @@ TEST(ReaderOpen, TakesTheLivingBufferWhenTheFirstWasRetiredMeanwhile) {
     EXPECT_EQ(reader.drain(), Sequences({1}));
 }
 
-// A producer that swaps at every attach does not hold the reader up for ever; a nudge frees it.
+// A producer that swaps at every attach cannot delay the reader for ever; a nudge frees it.
 TEST(ReaderOpen, EndsAgainstAProducerThatSwapsAtEveryAttach) {
     World world({});
     world.on_identify = [&](kmes_mapping* mapping) {
@@ -174,7 +175,7 @@ TEST(ReaderNext, FindsThePayloadBehindALongerHeader) {
     EXPECT_EQ(Delivered::from(reader.view).payload, "pay");
 }
 
-// The reader reads no byte that is not published, not even one that it would discard.
+// The reader reads no unpublished byte, not even one that it would discard.
 TEST(ReaderNext, ReadsNoBytesWhereNothingIsPublished) {
     World world({});
     Reader reader(world);
@@ -289,7 +290,7 @@ TEST(ReaderPeek, EndsWhenTheNextEventIsReadAnotherWay) {
     EXPECT_EQ(reader.drain(), Sequences({3}));
 }
 
-// E21: what is not newer needs no room.
+// E21: an old event needs no room.
 TEST(ReaderNext, PassesOverWhatIsNotNewerWithoutRoomForIt) {
     World world({});
     ASSERT_EQ(world.emit_sized(100), 0);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * Memory for one buffer of a test: the metadata page and the data twice (5.1.5), with pages behind
- * it that fault, so that an access outside of the mapping ends the test. Knows no core.
+ * The memory of one buffer of a test: the metadata page and the data twice (5.1.5). The pages after
+ * it fault, so an access outside of the mapping ends the test. Knows no core.
  *
- * From one page of capacity on, the double mapping is a true one, made by the machine. Below that
- * it cannot be: a page is the smallest thing that can be mapped twice. There the two halves are two
- * memories, and hooks.h copies each word that the core writes from the half in which it was
- * written to the other, before anything else happens. Only the hooked build of the core can do
- * that, so tests of the plain core use capacities of at least one page.
+ * With a capacity of at least one page, the double mapping is a real one. A page is the smallest
+ * unit that can be mapped twice, so smaller buffers have two separate halves. hooks.h copies each
+ * word that the core writes to the other half before anything else happens. Only the hooked build
+ * of the core permits that, so tests of the plain core use capacities of at least one page.
  */
 #ifndef KMES_TESTS_RING_MEMORY_H
 #define KMES_TESTS_RING_MEMORY_H
@@ -44,7 +43,7 @@ class RingMemory {
     std::uint64_t capacity_bytes() const { return capacity_; }
     std::uint64_t mapped_bytes() const { return KMES_METADATA_BYTES + 2 * capacity_; }
 
-    /* Whether the two halves are kept equal by hooks.h rather than by the machine. */
+    /* Whether hooks.h keeps the two halves equal, instead of the machine. */
     bool is_mirrored() const { return capacity_ < KMES_PAGE_BYTES; }
 
     bool contains(const void* address) const {
@@ -52,7 +51,7 @@ class RingMemory {
         return byte >= base_ && byte < base_ + mapped_bytes();
     }
 
-    /* Copies what was written at `address`, in either half, to the other half. */
+    /* Copies the bytes at `address`, in either half, to the other half. */
     void mirror(const void* address, std::uint64_t bytes) {
         const std::uint64_t from = static_cast<const std::uint8_t*>(address) - data();
         for (std::uint64_t at = from; at < from + bytes; at++) {
@@ -80,7 +79,7 @@ class RingMemory {
         range_ = static_cast<std::uint8_t*>(range);
     }
 
-    /* The last byte of the mapping is the last byte before the page that faults. */
+    /* The last byte of the mapping is directly before the page that faults. */
     void map_once() {
         reserve_range();
         const std::uint64_t usable_bytes = range_bytes_ - KMES_PAGE_BYTES;

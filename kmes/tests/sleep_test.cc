@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The reader's sleep (5.1.8.2 with E1, E2, E3, E12, E17) and the loop over it: the order of its
- * accesses, what it does to need_wake, its limits and its answers.
+ * accesses, its stores to need_wake, its timeouts and its results.
  */
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Labels = std::vector<enum kmes_order_label>;
 
-/* Labels of what the reader does in one wait. */
+/* Returns the labels of the reader's accesses in one wait. */
 Labels labels_of_wait(Reader& reader, std::uint64_t timeout_ns) {
     Labels labels;
     ScopedHook hook([&](const kmes_order_access& access) { labels.push_back(access.label); });
@@ -22,8 +22,8 @@ Labels labels_of_wait(Reader& reader, std::uint64_t timeout_ns) {
     return labels;
 }
 
-// E2: the counter before the re-check. E1: the full fence between the store and the loads. E3: the
-// generation together with write_pos, behind the fence.
+// E2: the counter before the re-check. E1: the full fence between the store and the loads. E3:
+// generation together with write_pos, after the fence.
 TEST(ReaderWait, ReadsTheCounterThenAsksThenFencesThenLooksAgain) {
     World world({});
     Reader reader(world);
@@ -34,8 +34,7 @@ TEST(ReaderWait, ReadsTheCounterThenAsksThenFencesThenLooksAgain) {
                 KMES_ORDER_SLEEP_WRITE_POS, KMES_ORDER_SLEEP_GENERATION, KMES_ORDER_CLEAR_WAKE}));
 }
 
-// E1 for a producer without a full fence: its fence, by the platform, between the store and the
-// loads.
+// E1 for a producer without a full fence: the platform's barrier between the store and the loads.
 TEST(ReaderWait, ExecutesTheBarrierWhereTheMappingNeedsIt) {
     World world({});
     Reader reader(world);
@@ -60,7 +59,7 @@ TEST(ReaderWait, ExecutesTheBarrierWhereTheMappingNeedsIt) {
                       KMES_ORDER_SLEEP_GENERATION, KMES_ORDER_CLEAR_WAKE}));
 }
 
-// The longest sleep of a reader, by whether the barrier works.
+// Returns the longest sleep of a reader, with this barrier.
 std::uint64_t longest_sleep_ns(int (*barrier)(void*), std::uint64_t timeout_ns) {
     World world({});
     Reader reader(world);
@@ -77,7 +76,7 @@ std::uint64_t longest_sleep_ns(int (*barrier)(void*), std::uint64_t timeout_ns) 
     return longest_ns;
 }
 
-// A barrier that reached nobody costs a bounded time.
+// A barrier that reached no producer costs a bounded time.
 TEST(ReaderWait, SleepsWithALimitWhereItReliesOnTheBarrier) {
     const auto works = [](void*) { return 0; };
     const auto fails = [](void*) { return -ENOMEM; };
@@ -91,7 +90,7 @@ TEST(ReaderWait, SleepsWithALimitWhereItReliesOnTheBarrier) {
     EXPECT_EQ(longest_sleep_ns(fails, 7), 7u);
 }
 
-// The caller's timeout is kept, however many sleeps with a limit it takes.
+// The caller's timeout holds, however many limited sleeps it takes.
 TEST(ReaderWait, TimesOutAfterShortSleepsWithoutTheBarrier) {
     World world({});
     Reader reader(world);
@@ -138,7 +137,7 @@ TEST(ReaderWait, ClearsTheFlagWhenItIsAlone) {
     EXPECT_EQ(reader.reader.statistics.sleeps, 1u);
 }
 
-// E12: the limit is the reader's own and says nothing; an interruption is the caller's.
+// E12: the end of the reader's own limit is not reported to the caller, but an interruption is.
 TEST(ReaderWait, HandsOnAnInterruptionOfASleepThatHasALimit) {
     World world({});
     Reader reader(world);
@@ -156,7 +155,7 @@ TEST(ReaderWait, HandsOnAnInterruptionOfASleepThatHasALimit) {
     EXPECT_EQ(kmes_reader_wait(&reader.reader, 50), -ETIMEDOUT);
 }
 
-// E7: what a reader stopped at is not looked for once more.
+// E7: a reader that has stopped does not search again.
 TEST(ReaderWait, SaysThatTheReaderHasStoppedBeforeItLooks) {
     World world({});
     ASSERT_EQ(world.emit_sized(60), 0);
@@ -189,7 +188,7 @@ TEST(ReaderWait, SleepsOnTheCounterWithTheValueReadBeforeTheRecheck) {
     EXPECT_EQ(expected, 41u);
 }
 
-// For a caller who sleeps for several readers at a time: the same accesses, in two halves.
+// For a caller that sleeps for several readers at a time: the same accesses, in two halves.
 TEST(ReaderWaitInHalves, AsksThenSaysWhatToSleepOnThenClearsTheFlag) {
     World world({});
     Reader reader(world);
@@ -257,7 +256,8 @@ TEST(ReaderWaitInHalves, SaysThatTheReaderHasStopped) {
     EXPECT_EQ(kmes_reader_unread_bytes(&reader.reader), 0u);
 }
 
-// E25: a sleep that was woken is not asked about; one that found nothing is, after 50 ms.
+// E25: after a sleep that was woken, the producer is not checked; after one that found nothing it
+// is, after 50 ms.
 TEST(ReaderWaitInHalves, AsksForAProducerThatMayBeKilled) {
     World world({});
     Reader reader(world);

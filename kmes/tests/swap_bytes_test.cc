@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What a swap puts into memory, byte by byte: boot hand-over, grow, shrink, where positions go,
- * nudges and the end of a producer (5.1.2, 5.1.8.3, 5.1.8.4, E3, E10, E11, E15, E19, E25). Expected
- * bytes are written by hand.
+ * What a swap writes to memory, byte by byte: boot hand-over, grow, shrink, positions, nudges and
+ * the end of a producer (5.1.2, 5.1.8.3, 5.1.8.4, E3, E10, E11, E15, E19, E25). The expected bytes
+ * are written by hand.
  */
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ const Bytes kDataOffset = {0x00, 0x10};
 const Bytes kCapacity256 = {0x00, 0x01};
 const Bytes kCapacity512 = {0x00, 0x02};
 
-/* An event of emit_sized(32): by hand for sequence numbers below 256. */
+/* An event of emit_sized(32), by hand for sequence numbers below 256. */
 Bytes event_of_32(std::uint8_t sequence) {
     return {
         0x20,     0,   0,        0,
@@ -112,7 +112,7 @@ TEST(Shrink, KeepsAnEventThatIsLargerThanHalfOfTheNewBuffer) {
     const Bytes header = {0x00, 0x01, 0, 0, 0x1E, 0, 0, 0, 0xE8, 3, 0, 0, 0, 0, 0,
                           0,    2,    0, 0, 0,    0, 0, 0, 0,    0, 0, 0, 1, 0, 't'};
     EXPECT_EQ(world.current().survivors(), joined({header, filled(226, 2)}));
-    /* The next event takes all of it away: the tail reaches what was published (E8, E20). */
+    /* The next event overwrites all of it: the tail reaches what was published (E8, E20). */
     ASSERT_EQ(world.emit_sized(32), 0);
     EXPECT_EQ(world.current().shared_tail_pos(), 296u);
     EXPECT_EQ(world.current().survivors(), event_of_32(3));
@@ -133,7 +133,7 @@ TEST(Shrink, KeepsNothingWhereTheLastEventDoesNotFit) {
     EXPECT_EQ(world.first().shared_tail_pos(), 0u) << "the old buffer keeps what it had";
 }
 
-/* E11: any positions with write_pos - tail_pos = the bytes that survive. */
+/* E11: any positions with write_pos - tail_pos = the surviving bytes. */
 TEST(SwapPositions, AreKeptOrBeginAtZeroOrAreShifted) {
     const struct {
         enum kmes_swap_positions positions;
@@ -209,7 +209,7 @@ TEST(Retire, PublishesWhatIsPendingAndWakesWhateverNeedWakeSays) {
     EXPECT_EQ(world.wakes_of(world.first()), 2u);
 }
 
-/* E25: one that restarts goes on with the sequence numbers. */
+/* E25: a producer that restarts continues the sequence numbers. */
 TEST(Restart, GoesOnWithTheSequenceNumbers) {
     World world({.last_sequence = 41});
     ASSERT_EQ(world.emit_sized(32), 0);

@@ -23,7 +23,7 @@ struct Reader {
     int open() { return kmes_reader_open(&reader, &config); }
     int next() { return kmes_reader_next(&reader, room, sizeof(room), &view); }
 
-    /* Sequence numbers of all that can be read now. */
+    /* Returns the sequence numbers of all events that can be read now. */
     std::vector<std::uint64_t> drain() {
         std::vector<std::uint64_t> sequences;
         while (next() == KMES_READ_EVENT) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The core as it ships, with true threads, true double mappings and true futexes: a producer that
- * emits, batches and resizes against readers in every form. What is delivered must be whole, in
- * order and counted to the last event; nobody may sleep on an event.
+ * The core as shipped, with real threads, double mappings and futexes: a producer that emits,
+ * batches and resizes, and readers in every form. Deliveries must be whole, in order and completely
+ * counted, and no reader may sleep on an event.
  */
 #include <gtest/gtest.h>
 #include <linux/futex.h>
@@ -41,7 +41,7 @@ __u64 count_clock(void* context) {
     return ++*static_cast<std::uint64_t*>(context);
 }
 
-/* Buffers of one CPU, and who may attach when (E14). */
+/* The buffers of one CPU, and when a reader may attach (E14). */
 class Cpu {
   public:
     explicit Cpu(std::uint64_t capacity_bytes) {
@@ -130,7 +130,7 @@ void emit_all(Cpu& cpu, bool with_swaps) {
 
 enum class Form { kNext, kPeek, kBulk };
 
-/* Checks one event; false after the last. */
+/* Checks one event. Returns false after the last. */
 struct Checker {
     std::uint64_t last = 0, delivered = 0, lost = 0;
 
@@ -156,7 +156,7 @@ void read_some(kmes_reader& reader, Form form, Checker& checker) {
             while (kmes_bulk_next(&reader, &bulk, &view)) checker.check(view);
     } else {
         while (kmes_reader_peek(&reader, &view) > 0) {
-            /* What is used before release may be torn: it is only believed after. */
+            /* What is used before the release may be torn: it is only trusted afterwards. */
             const kmes_event_view seen = view;
             if (!kmes_reader_release(&reader)) continue;
             ASSERT_EQ(seen.payload_len, seen.sequence * 37 % 200);
@@ -201,7 +201,7 @@ void run(bool with_swaps, const std::vector<Form>& forms) {
     for (std::thread& reader : readers) reader.join();
 }
 
-// A lost wake-up is a reader that sleeps for ever: then this test does not end.
+// A lost wake-up leaves a reader asleep for ever: then this test does not end.
 TEST(Threads, OneReaderOfEachFormSleepsAndIsWokenToTheLastEvent) {
     for (const Form form : {Form::kNext, Form::kPeek, Form::kBulk}) run(false, {form});
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Reads that the producer's tail passes in the middle (5.1.8.1 steps 4 and 5 with E4, E6, E20,
- * E21): what was read is believed in nothing, what lies behind the new tail is kept, and each is
- * counted as what it is.
+ * Reads during which the producer's tail passes (5.1.8.1 steps 4 and 5 with E4, E6, E20, E21). Torn
+ * bytes are never trusted, events after the new tail are kept, and each case is counted correctly.
  */
 #include <gtest/gtest.h>
 
@@ -15,9 +14,9 @@ namespace kmes::tests {
 namespace {
 
 /*
- * Four events of 64 bytes, the first delivered. While the header of the second is copied, behind
- * its sizes, an event comes whose payload lies where the rest of that header is: with it, the
- * header is sound and has sequence number 0, which is not newer than what was delivered.
+ * Four events of 64 bytes, the first delivered. While the header of the second is copied, after its
+ * sizes, an event arrives whose payload overwrites the rest of that header. The mixture is a valid
+ * header with sequence number 0, which is not newer than the delivered one.
  */
 class TornHeader : public testing::Test {
   protected:
@@ -76,8 +75,8 @@ TEST_F(TornHeader, IsNotTakenForAnOldEventByABulkThatHasNoRoomForIt) {
     expect_torn_once();
 }
 
-/* A bulk over four events; while their bytes are copied, behind the header of the first, so many
- * events of the same size come. */
+/* A bulk over four events. While their bytes are copied, after the header of the first, this
+ * many events of the same size arrive. */
 struct TornBulk {
     explicit TornBulk(int count) {
         for (int i = 0; i < 4; i++) EXPECT_EQ(world.emit_sized(60), 0);
@@ -106,7 +105,7 @@ struct TornBulk {
     int looks_at_tail = 0;
 };
 
-// A slow reader at the tail would never get anything if one lost event cost it all of the copy.
+// A slow reader at the tail would never get anything if one lost event discarded the whole copy.
 TEST(TornBulk, KeepsWhatLiesBehindTheNewTailOfTheSameCopy) {
     TornBulk torn(1);
     EXPECT_EQ(torn.bulk.left_bytes, 180u);

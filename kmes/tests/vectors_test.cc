@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The reference reader on every image of conformance/vectors, in its three forms; and each image
- * against its source of hand-written bytes.
+ * compared with its source of hand-written bytes.
  */
 #include <gtest/gtest.h>
 
@@ -58,7 +58,7 @@ std::vector<std::uint8_t> assembled(const fs::path& source) {
     return image;
 }
 
-/* The image as a buffer: the data twice, and what lies behind it faults (ring_memory.h). */
+/* The image as a buffer: the data twice, with a page that faults after it (ring_memory.h). */
 class ImageBuffer {
   public:
     ImageBuffer(const std::vector<std::uint8_t>& image, std::uint64_t capacity_bytes)

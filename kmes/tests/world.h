@@ -57,8 +57,8 @@ class World {
     int emit(const std::string& type, const std::string& payload,
              std::uint8_t origin_class = KMES_ORIGIN_USERSPACE);
 
-    /* An event of exactly `event_bytes` with a type of one byte, whose payload says which it is:
-     * each byte of it is the low byte of its sequence number. */
+    /* Emits an event of exactly `event_bytes` with a type of one byte. Each byte of its payload
+     * is the low byte of its sequence number. */
     int emit_sized(std::uint64_t event_bytes);
     int batch_emit_sized(const kmes_batch& batch, std::uint64_t event_bytes);
 
@@ -72,7 +72,7 @@ class World {
     TestBuffer& first() { return *buffers.front(); }
     TestBuffer& buffer_of(const kmes_buffer* buffer);
 
-    /* Wakes that were queued for `buffer`. */
+    /* The number of queued wakes for `buffer`. */
     std::size_t wakes_of(const TestBuffer& buffer) const;
 
     /* -- A reader -- */
@@ -85,26 +85,26 @@ class World {
     std::vector<const kmes_buffer*> wakes;
     std::vector<std::unique_ptr<TestBuffer>> buffers;
 
-    /* Called where the core asks for the time, before it gets it. */
+    /* Called when the core reads the time, before it gets it. */
     std::function<void()> on_clock;
-    /* What a sleep does; without it a sleep is interrupted at once. */
+    /* The effect of a sleep; without it a sleep is interrupted at once. */
     std::function<int(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns)>
         on_sleep;
-    /* What an attach and an identify answer instead; not called where it is empty. */
+    /* The answers of attach and identify; if empty, the default answers. */
     std::function<int(kmes_mapping*)> on_attach;
     std::function<int(kmes_mapping*)> on_identify;
     int attaches = 0;
     int detaches = 0;
     std::uint64_t session = 0;
 
-    /* What attach and identify say by themselves. */
+    /* The default answer of attach and identify. */
     void describe_current(kmes_mapping* mapping);
 
   private:
     std::uint64_t next_inode_ = 100;
 };
 
-/* What a reader delivered, copied. */
+/* A copied delivery of a reader. */
 struct Delivered {
     std::uint64_t sequence;
     std::uint64_t timestamp;

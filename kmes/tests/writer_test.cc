@@ -23,7 +23,7 @@ kmes_event_input input_of(const char* type, std::uint16_t type_len, std::uint32_
     return input;
 }
 
-// What stood in the memory before is no count, no wake that is owed and no emission on its way.
+// Old content of the memory must not count as a number, a pending wake or a running emission.
 TEST(Cpu, BeginsTheSameInMemoryThatHeldAnything) {
     World world({});
     kmes_cpu& cpu = world.cpu;
@@ -262,7 +262,7 @@ TEST(HostileConsumer, ChangesNothingByWritingThePageInsideAnEmission) {
     EXPECT_EQ(attacked.first().buffer.futex_counter, 12u) << "its own wakes";
 }
 
-// E16: what interrupts an emission writes nothing; its number is used before the next one.
+// E16: an emission that interrupts another writes nothing; its number is used before the next one.
 TEST(NestedEmission, FromTheClockIsTurnedAwayAndItsNumberShowsAsAGap) {
     World world({});
     int nested = 1;
@@ -279,7 +279,7 @@ TEST(NestedEmission, FromTheClockIsTurnedAwayAndItsNumberShowsAsAGap) {
     EXPECT_EQ(world.cpu.statistics.events, 2u);
 }
 
-// The same for a reservation: what came before it was given a number is counted before it.
+// The same for a reservation: earlier nested emissions get their numbers before it.
 TEST(NestedEmission, FromTheClockOfAReservationUsesTheNumberBeforeIt) {
     World world({});
     world.on_clock = [&] {
@@ -295,8 +295,8 @@ TEST(NestedEmission, FromTheClockOfAReservationUsesTheNumberBeforeIt) {
     EXPECT_EQ(world.cpu.statistics.dropped_nested, 1u);
 }
 
-// E16, at every access of an emission that laps and wakes: turned away, counted once, and the
-// emission that was interrupted is what it would have been.
+// E16, at every access of an emission that laps and wakes. The nested emission is turned away and
+// counted once, and the interrupted one is as it would have been.
 TEST(NestedEmission, IsTurnedAwayAtEveryAccess) {
     for (std::size_t at = 0;; at++) {
         World world({});
@@ -391,7 +391,8 @@ TEST(NestedEmission, KeepsSwapsNudgesAndTheEndOut) {
     EXPECT_EQ(other.shared_write_pos(), 35u);
 }
 
-// The platform's critical section: entered and left as often, and what it refuses is turned away.
+// The platform's critical section: entered and left equally often; an emission that it refuses is
+// turned away.
 TEST(CriticalSection, OfThePlatformIsEnteredAndLeftInPairs) {
     struct Section {
         World* world;
@@ -431,7 +432,8 @@ TEST(CriticalSection, OfThePlatformIsEnteredAndLeftInPairs) {
     EXPECT_EQ(section.entered, 3);
 }
 
-// A context that the platform lets in (an NMI) finds `inside` set: the platform's section is left.
+// If the platform lets a context in (an NMI) that finds `inside` set, the platform's section is
+// left.
 TEST(CriticalSection, IsLeftWhenTheCoreItselfTurnsTheEmissionAway) {
     static int depth;
     depth = 0;

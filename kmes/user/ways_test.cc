@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// The way of each libkmes call: the rule of libkmes.h. The device and the default address of a
-// producer are those of this test: --wrap replaces open, ioctl and connect when it is linked. This
-// kernel has none of the system calls.
+// Which way each libkmes call takes, by the rule of libkmes.h. --wrap replaces open, ioctl and
+// connect at link time, so the device and the default address of a producer are those of this test.
+// This kernel has none of the system calls.
 #include "kmes/user/ways.h"
 
 #include <fcntl.h>
