@@ -26,8 +26,8 @@ std::uint64_t realtime_ns() {
            static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-// Of records that `Record` has: bytes() of the next one, its data(), and next() when it has been
-// written.
+// Writes records of the type `Record`, which has bytes() and data() of the next record, and next()
+// after it was written.
 template <typename Record>
 class FloorOf : public Floor {
   public:
@@ -85,7 +85,7 @@ class FloorOf : public Floor {
     std::uint64_t tail_ = 0;
 };
 
-// A size that the compiler knows.
+// A size known to the compiler.
 template <std::uint64_t kPayload>
 class OneSize {
   public:

@@ -14,7 +14,7 @@
 
 namespace kmes::bench {
 
-// Records of a size that the compiler knows, so that the copy is as cheap as it can be.
+// Records with a size known to the compiler, so that the copy is as cheap as possible.
 class Floor {
   public:
     virtual ~Floor() = default;
@@ -25,13 +25,13 @@ class Floor {
     virtual void emit_batches(std::uint64_t records) = 0;
 };
 
-// For a payload of one of the sizes of kPayloadBytes; std::invalid_argument for another one. The
-// capacity is a power of two.
+// For a payload of one of the sizes of kPayloadBytes; throws std::invalid_argument for another one.
+// The capacity is a power of two.
 std::unique_ptr<Floor> make_floor(std::uint64_t payload_bytes,
                                   std::uint64_t capacity_bytes = kCapacityBytes);
 
-// For payloads of these sizes, again and again. The copy is as cheap as it is where only the
-// processor knows its size.
+// For payloads of these sizes, repeated. The copy is as cheap as possible for sizes known only at
+// run time.
 std::unique_ptr<Floor> make_mixed_floor(const std::vector<std::uint64_t>& payload_bytes);
 
 }  // namespace kmes::bench

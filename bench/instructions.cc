@@ -3,9 +3,9 @@
 // kmes-instructions FILE: runs each path of the tables under callgrind, which leaves a dump of each
 // (bench/instructions.py reads them), and writes a line for each dump: name, payload bytes, events.
 //
-// A count says the same on a busy machine, and nothing about memory: what the tables of kmes-bench
-// say varies with the neighbours, this does not. The clock is a constant, because the real one
-// takes another way on another machine, and now and then a longer one.
+// A count is the same on a busy machine, but says nothing about memory. The tables of kmes-bench
+// vary with the load; these counts do not. The clock is a constant, because the real one takes
+// different paths on different machines, and occasionally a longer one.
 #include <valgrind/callgrind.h>
 
 #include <cstdio>
@@ -24,7 +24,7 @@ std::uint64_t constant_ns(void*) {
     return 1'800'000'000'000'000'000;
 }
 
-// The floor is somebody else's code, and a first pass over a mapping is the kernel's work.
+// The floor belongs to other code, and a first pass over a mapping is work of the kernel.
 void count(const Table& table, std::uint64_t payload_bytes, std::FILE* list) {
     for (std::size_t i = 1; i < table.variants.size(); i++) {
         const Variant& variant = table.variants[i];

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // kmes-bench [--quick] [--first] [--json FILE] [--peer OBJECT]... [GROUP...]: prints the tables of
-// the groups, each figure beside the floor of the same run. A figure is a figure: nothing fails
-// because it is high.
+// the groups, each figure next to the floor of the same run. No figure makes the program fail.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -42,7 +41,7 @@ std::vector<Group> groups() {
         {"peers", peers_tables, "payload bytes", all}};
 }
 
-// One row of a printed table: a variant, its figure for each value of the column.
+// One row of a printed table: a variant, and its figure for each value of the column.
 struct Row {
     std::string name;
     std::vector<Figure> figures;
@@ -132,7 +131,7 @@ nlohmann::json to_json(const std::vector<Result>& results) {
     return {{"schema", 3}, {"rows", rows}};
 }
 
-// The peers that this machine can run, after a line for each other one.
+// Returns the peers that this machine can run. Prints a line for each other one.
 std::vector<std::string> peers_that_run(const std::vector<std::string>& peers) {
     std::vector<std::string> found;
 

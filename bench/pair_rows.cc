@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A producer and a reader on two processors: what the reader costs the producer, and what an event
-// takes from its emission until it has been read. The reader copies in bulk, and rests between two
-// looks at an empty ring.
+// A producer and a reader on two processors: what the reader costs the producer, and the time from
+// the emission of an event until it has been read. The reader copies in bulk, and rests between two
+// checks of an empty ring.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -19,7 +19,7 @@
 namespace kmes::bench {
 namespace {
 
-// A sample is longer than that of one thread: the reader has to get to its speed.
+// A sample is longer than with one thread, because the reader must reach its speed first.
 constexpr std::uint64_t kTimesLonger = 8;
 constexpr std::uint64_t kMaxSampleBytes = 64 << 20;
 
@@ -57,7 +57,7 @@ class Pair {
     }
 
   private:
-    // While it lives the reader reads; at its begin the reader is at the end of the ring.
+    // The reader reads while this object exists. At the beginning it is at the end of the ring.
     class Reading {
       public:
         Reading(Pair& pair, bool is_wanted) : pair_(pair), is_wanted_(is_wanted) {

@@ -20,7 +20,7 @@ namespace {
     throw std::runtime_error(std::string(what) + ": error " + std::to_string(error));
 }
 
-// A test and nothing else: it belongs to what is measured.
+// Only a test, because it is part of the measured code.
 inline void must_succeed(int error, const char* what) {
     if (error) [[unlikely]]
         fail(error, what);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How long a resize holds up an emitter: the longest time between two of its events. The rings are
-// full, and the new one is as large as the old one, so that nothing but the way of changing over
-// counts.
+// How long a resize delays an emitter: the longest time between two of its events. The rings are
+// full, and the new one is as large as the old one, so that only the method of the change counts.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -23,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kResizePayloadBytes = 64;
 
-// A ring that somebody emits to, and somebody else resizes.
+// A ring with an emitter, and another thread that resizes it.
 class Resized {
   public:
     virtual ~Resized() = default;
@@ -54,8 +53,8 @@ class OfProducer : public Resized {
     std::unique_ptr<Producer> producer_;
 };
 
-// The plain way: a lock, under which a resize copies everything. Nobody attaches, and nothing is
-// told to a reader.
+// The plain method: a lock, under which a resize copies everything. No reader attaches or is
+// notified.
 class Naive : public Resized {
   public:
     explicit Naive(std::uint64_t capacity_bytes)
@@ -100,7 +99,7 @@ class Naive : public Resized {
     std::uint64_t position_ = 0;
 };
 
-// The thread that emits all the while.
+// The thread that emits all the time.
 class Emitter {
   public:
     Emitter(std::unique_ptr<Resized> ring, std::uint64_t capacity_bytes)
@@ -119,7 +118,7 @@ class Emitter {
     Emitter(const Emitter&) = delete;
     Emitter& operator=(const Emitter&) = delete;
 
-    // The longest pause around one resize, or around nothing for about as long.
+    // The longest pause around one resize, or in about the same time without one.
     Sample pause(bool is_resized) {
         round_.fetch_add(1);
         while (answered_.load() != round_.load()) std::this_thread::yield();
@@ -162,7 +161,7 @@ class Emitter {
             last = now_ns();
         }
     }
-    // Between two measurements: it would only take the processor from those that resize.
+    // Rests between two measurements, to leave the processor to those that resize.
     void rest_until(unsigned round) {
         while (round_.load() == round && !is_ended_.load()) std::this_thread::yield();
     }
@@ -172,7 +171,7 @@ class Emitter {
     std::atomic<bool> is_ended_ = false;
     std::atomic<unsigned> round_ = 0;
     std::atomic<unsigned> answered_ = 0;
-    std::uint64_t longest_ns_ = 0;  // these two by whoever has answered
+    std::uint64_t longest_ns_ = 0;  // the thread that answered writes these two
     bool was_preempted_ = false;
     std::uint64_t took_ns_ = 100'000;
     std::thread thread_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The groups of figures. Each group makes tables for one value of its column: a payload size, a
-// number of rings, a capacity. The first variant of a table is what the others are divided by.
+// number of rings, a capacity. The figures of a table are divided by that of its first variant.
 #ifndef KMES_BENCH_ROWS_H
 #define KMES_BENCH_ROWS_H
 
@@ -26,7 +26,7 @@ constexpr std::uint64_t record_bytes(std::uint64_t payload_bytes) {
     return KMES_EVENT_FIXED_BYTES + kType.size() + payload_bytes;
 }
 
-// What a table cannot be measured without.
+// Ends the program if a precondition of a measurement fails.
 inline void must(bool is_so, const char* what) {
     if (!is_so) throw std::runtime_error(what);
 }
@@ -37,7 +37,7 @@ struct Table {
     std::string unit = "ns each";
 };
 
-// How much is done for one sample.
+// The amount of work for one sample.
 struct Effort {
     std::uint64_t warm_up_laps = 4;
     std::uint64_t sample_events = 16384;
@@ -59,7 +59,7 @@ std::vector<Table> peers_tables(std::uint64_t payload_bytes, const Effort& effor
 // One line: what the peer of this shared object does not do.
 std::string peer_note(const std::string& path);
 
-// One line: the peer's name, and why it cannot run on this machine. Empty: it can.
+// One line: the peer's name, and why this machine cannot run it. Empty: it can.
 std::string peer_fault(const std::string& path);
 
 }  // namespace kmes::bench

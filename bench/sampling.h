@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Measures variants of one thing against each other: one sample of each in turn (A B A B ...), so
-// that a drift of the machine hits all of them alike, and reports medians. A sample during which
-// the thread was preempted is rejected and taken again. Knows no ring.
+// Measures variants against each other: one sample of each in turn (A B A B ...), so that a drift
+// of the machine affects all of them, and reports medians. A sample is rejected and repeated if the
+// thread was preempted. Knows no ring.
 #ifndef KMES_BENCH_SAMPLING_H
 #define KMES_BENCH_SAMPLING_H
 
@@ -15,7 +15,7 @@ namespace kmes::bench {
 
 struct Sample {
     double value;       // ns of an operation, or what the table is of
-    bool is_disturbed;  // a thread that was measured was preempted
+    bool is_disturbed;  // a measured thread was preempted
 };
 
 // One thing to measure.
@@ -25,7 +25,7 @@ struct Variant {
     std::function<void(std::uint64_t operations)> run;
     std::uint64_t warm_up_operations = 0;  // before each sample
     std::uint64_t sample_operations = 1;   // in each sample
-    // In the place of `run`, for a figure that is not a mean.
+    // Replaces `run` for a figure that is not a mean.
     std::function<Sample()> take = {};
 };
 
@@ -40,8 +40,8 @@ struct Figure {
 
 struct Sampling {
     unsigned samples = 15;
-    // Disturbed samples that are taken again, for each accepted one; after that a disturbed sample
-    // counts, since a machine that is never quiet would be measured for ever.
+    // How many disturbed samples are repeated for each accepted one. After that a disturbed sample
+    // counts; otherwise a machine that is never quiet would be measured for ever.
     unsigned tries = 20;
 };
 
@@ -54,7 +54,7 @@ long preemptions();
 // One figure for each variant, in their order.
 std::vector<Figure> measure(const std::vector<Variant>& variants, const Sampling& sampling);
 
-// The value below which `share` (0 to 1) of the samples lie. `samples` must not be empty.
+// The value below which `share` (0 to 1) of the samples are. `samples` must not be empty.
 double quantile(std::vector<double> samples, double share);
 
 }  // namespace kmes::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What sampling.h promises, but for the figures themselves.
+// The promises of sampling.h, apart from the figures themselves.
 #include "bench/sampling.h"
 
 #include <gtest/gtest.h>

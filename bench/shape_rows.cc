@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What an emission costs where the load has another shape than in producer_rows.cc: events of mixed
-// sizes, several rings in turn, rings from the smallest to the largest.
+// The cost of an emission under other loads than in producer_rows.cc: events of mixed sizes,
+// several rings in turn, rings from the smallest to the largest.
 #include <algorithm>
 #include <cstddef>
 #include <functional>
@@ -23,13 +23,13 @@ constexpr std::uint64_t kSmallPayloadBytes = 64;
 constexpr std::uint64_t kManyRingsCapacityBytes = 256 << 10;
 constexpr std::uint64_t kMixedEvents = 4096;  // a multiple of kBatchEvents
 
-// The payload sizes that a producer emits, again and again.
+// The payload sizes that a producer emits repeatedly.
 std::vector<std::uint64_t> uniform_sizes(std::uint64_t payload_bytes) {
     return std::vector<std::uint64_t>(kMixedEvents, payload_bytes);
 }
 
-// Four of five have half of the mean, the fifth has three times the mean, each give or take half of
-// that. In random order, the same in every run.
+// Four of five sizes are half of the mean, the fifth is three times the mean; each varies by half
+// of that. The order is random, and the same in every run.
 std::vector<std::uint64_t> mixed_sizes(std::uint64_t mean_bytes) {
     std::vector<std::uint64_t> sizes;
     std::mt19937_64 random(1);
@@ -42,7 +42,7 @@ std::vector<std::uint64_t> mixed_sizes(std::uint64_t mean_bytes) {
     return sizes;
 }
 
-// A producer whose events go to its rings in turn, in sizes that come from a list.
+// A producer whose events go to its rings in turn, with sizes from a list.
 class InTurn {
   public:
     InTurn(unsigned rings, std::uint64_t capacity_bytes, const std::vector<std::uint64_t>& sizes,
@@ -120,7 +120,7 @@ class Floors {
     std::size_t next_ = 0;
 };
 
-// What emits, and what the row is called.
+// An emitting function, and the name of its row.
 struct Emitting {
     std::string name;
     std::function<void(std::uint64_t events)> singly;
@@ -133,8 +133,8 @@ Emitting emitting(const std::string& name, std::shared_ptr<Emitter> emitter) {
             [=](std::uint64_t n) { emitter->emit_batches(n); }};
 }
 
-// Two tables: singly, and in batches. What `warm_up` events write has been written before the first
-// sample; at most four samples come before each further one.
+// Two tables: single events, and batches. `warm_up` events are written before the first sample, and
+// at most four samples before each further one.
 std::vector<Table> tables(const std::vector<Emitting>& rows, std::uint64_t warm_up,
                           const Effort& effort) {
     const std::uint64_t sample = effort.sample_events / kBatchEvents * kBatchEvents;
@@ -149,7 +149,7 @@ std::vector<Table> tables(const std::vector<Emitting>& rows, std::uint64_t warm_
     return made;
 }
 
-// Events, a multiple of a batch, that write `bytes` bytes and some more.
+// The number of events, a multiple of a batch, that write at least `bytes` bytes.
 std::uint64_t events_over(std::uint64_t bytes, std::uint64_t payload_bytes) {
     return (bytes / record_bytes(payload_bytes) / kBatchEvents + 1) * kBatchEvents;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What it takes to wake a thread that sleeps, beside other ways of Linux. Two threads wake each
+// The cost of waking a sleeping thread, compared with other ways of Linux. Two threads wake each
 // other in turn; an operation is one wake: half of a round trip. A second table counts the wakes of
 // a reader that sleeps whenever its ring is empty, under three loads.
 #include <poll.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kSampleWakes = 2000;
 
-// One direction: what wakes, and what waits for that.
+// One direction: the waking and the waiting side.
 class Channel {
   public:
     virtual ~Channel() = default;
@@ -100,7 +100,7 @@ class Pipe : public Channel {
     int fds_[2] = {-1, -1};
 };
 
-// An event, and a reader that sleeps until it is there.
+// An event, and a reader that sleeps until it arrives.
 class Ring : public Channel {
   public:
     explicit Ring(std::uint64_t payload_bytes) : payload_(payload_bytes) {}
@@ -119,7 +119,7 @@ class Ring : public Channel {
     std::byte room_[4096];
 };
 
-// A thread that answers each wake by one.
+// A thread that answers each wake with one.
 class Partner {
   public:
     Partner(std::unique_ptr<Channel> there, std::unique_ptr<Channel> back)
@@ -162,7 +162,7 @@ Variant variant(const char* name, Arguments... arguments) {
     return {name, [=](std::uint64_t n) { partner->exchange(n); }, 2, kSampleWakes};
 }
 
-// `burst` events, then a rest, until there are `events`.
+// `burst` events, then a rest, until there were `events`.
 struct Load {
     std::uint64_t events;
     std::uint64_t burst;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The kernel's BPF ring buffer, without wake-ups. A program of BPF emits, and this process takes
-// out what is in the way.
+// The kernel's BPF ring buffer, without wake-ups. A BPF program emits, and this process removes the
+// oldest records if the buffer is full.
 #include "bench/peers/bpf_program.h"
 
 namespace kmes::bench {

@@ -15,7 +15,7 @@
 namespace kmes::bench {
 namespace {
 
-// The library asks the session daemon in a thread of its own, which the kernel may start late.
+// A separate thread of the library contacts the session daemon, and the kernel may start it late.
 constexpr unsigned kMaxWaits = 500;
 constexpr useconds_t kWaitUs = 10000;
 

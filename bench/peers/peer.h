@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What kmes-bench knows of a peer: another ring or queue, in a shared object of its own, which is
-// built only where its package is installed. A record has as many bytes as an event of ours. Nobody
-// reads; a peer that does not overwrite takes its oldest record out where it is full.
+// A peer of kmes-bench: another ring or queue, in a shared object that is built only if its package
+// is installed. A record has as many bytes as our event. There is no reader; a peer that does not
+// overwrite removes its oldest record if it is full.
 #ifndef KMES_BENCH_PEERS_PEER_H
 #define KMES_BENCH_PEERS_PEER_H
 
@@ -24,12 +24,12 @@ class Peer {
 
 struct PeerInfo {
     const char* name;
-    const char* leaves_out;  // what an event of ours has beside it
-    // Throws std::runtime_error with the reason where this machine cannot run the peer.
+    const char* leaves_out;  // what our event does in addition
+    // Throws std::runtime_error with the reason if this machine cannot run the peer.
     std::unique_ptr<Peer> (*make)(std::uint64_t payload_bytes);
 };
 
-// Of peers whose slots have one size, which the compiler has to know.
+// For peers whose slots have one size, known to the compiler.
 template <std::uint64_t kPayload>
 struct Slot {
     std::array<std::byte, record_bytes(kPayload)> bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The ring of perf, which overwrites where it is written backwards and mapped without the right to
-// write. A program of BPF emits; each CPU has a ring of its own, and each record its time.
+// The ring of perf, which overwrites if it is written backwards and mapped without write
+// permission. A BPF program emits; each CPU has a ring, and each record its time.
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
 
