@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * See launch_child.h. This file is compiled by a rule of its own, with the same options in every
- * configuration: attributes leave something in. no_sanitize("thread") keeps the calls at the entry
- * and the exit of a function, and no attribute keeps the counters of coverage out for every
- * compiler.
+ * See launch_child.h. A separate rule compiles this file, with the same options in every
+ * configuration. Attributes would not suffice: no_sanitize("thread") keeps the calls at the entry
+ * and the exit of a function, and no attribute removes coverage counters with every compiler.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -26,13 +25,13 @@
 #define LAST_SIGNAL 64
 #define FDS_WITHOUT_CLOSE_RANGE 4096 /* before Linux 5.11 */
 
-/* sigaction as the kernel takes it; all zero is SIG_DFL with nothing blocked. */
+/* sigaction in the kernel's format; all zero is SIG_DFL with nothing blocked. */
 struct kernel_action {
     unsigned long handler, flags, restorer, mask;
 };
 
-/* A system call of at most four arguments: its result, or -errno. The fifth and the sixth are 0:
- * some calls (prctl) refuse anything else there. */
+/* Makes a system call with at most four arguments. Returns its result, or -errno. The fifth and
+ * the sixth argument are 0, because some calls (prctl) refuse any other value. */
 static long call(long number, long first, long second, long third, long fourth) {
     long result = number;
     register long r10 __asm__("r10") = fourth;
@@ -46,7 +45,7 @@ static long call(long number, long first, long second, long third, long fourth) 
     return result;
 }
 
-/* Does not return. Nobody is left to tell if the write fails. */
+/* Does not return. If the write fails, nobody is left to report it to. */
 static void fail(int socket, long error, int at_exec, unsigned candidate) {
     const struct kmes_launch_failure failure = {(int)-error, at_exec, candidate};
 
@@ -56,8 +55,8 @@ static void fail(int socket, long error, int at_exec, unsigned candidate) {
 
 static long install_filter(const struct sock_fprog* filter) {
     if (filter->len == 0) return 0;
-    /* SPEC_ALLOW: a traced call costs enough without the mitigation that old kernels switch on with
-     * seccomp. */
+    /* SPEC_ALLOW: a traced call is slow enough without the mitigation that old kernels enable
+     * with seccomp. */
     if (call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_SPEC_ALLOW, (long)filter,
              0) == 0)
         return 0;
@@ -65,10 +64,10 @@ static long install_filter(const struct sock_fprog* filter) {
 }
 
 /*
- * Signals as a fresh session has them, whatever the runner ignores or blocks. But SIGXFSZ belongs
- * to the limit of file sizes, which the testee inherits, too: it stays ignored where the runner was
- * started so. A handler of the runner never stays: until execve() it would run in the runner's
- * memory.
+ * Sets the signals of a fresh session, whatever the runner ignores or blocks. Only SIGXFSZ belongs
+ * to the limit of file sizes, which the testee also inherits: it stays ignored if the runner was
+ * started so. A handler of the runner never stays, because until execve() it would run in the
+ * runner's memory.
  */
 static void reset_signals(void) {
     const struct kernel_action fresh = {0, 0, 0, 0};
@@ -98,7 +97,7 @@ static long place_descriptors(const int* descriptors) {
     return 0;
 }
 
-/* Limits, privileges and filters. 0, or the first error. */
+/* Sets limits, privileges and filters. Returns 0, or the first error. */
 static long set_up(const struct kmes_launch_orders* orders) {
     const struct rlimit no_core = {0, 0};
     long error = place_descriptors(orders->descriptors);
@@ -114,8 +113,8 @@ static long set_up(const struct kmes_launch_orders* orders) {
     return error;
 }
 
-/* As execvp: a file that is there but cannot be executed outranks one that is not there. Returns
- * only where none could be executed. */
+/* As execvp: an existing file that cannot be executed takes precedence over a missing one.
+ * Returns only if none could be executed. */
 static void execute(const struct kmes_launch_orders* orders) {
     long outranks = -ENOENT;
     unsigned failed = 0, i;
@@ -132,12 +131,12 @@ static void execute(const struct kmes_launch_orders* orders) {
     fail(orders->socket, outranks, 1, failed);
 }
 
-/* Everything between clone and execve. Called by the assembler of kmes_launch_clone alone. */
+/* Everything between clone and execve. Only the assembler of kmes_launch_clone calls it. */
 __attribute__((used, noinline)) static void child(const struct kmes_launch_orders* orders) {
     char go = 0;
     long error;
 
-    /* With its own copy open, the child never reads the end of the file. */
+    /* With its own copy open, the child would never read the end of the file. */
     call(SYS_close, orders->runner_socket, 0, 0, 0);
     call(SYS_setsid, 0, 0, 0, 0);
     /* Anything but one byte: the runner has gone. */
@@ -149,7 +148,7 @@ __attribute__((used, noinline)) static void child(const struct kmes_launch_order
     call(SYS_exit_group, KMES_LAUNCH_FAILED, 0, 0, 0);
 }
 
-/* glibc's clone would do, but a sanitizer may take its place. */
+/* glibc's clone would do, but a sanitizer may replace it. */
 long kmes_launch_clone(void* stack_top, int* shares, const struct kmes_launch_orders* orders) {
     long result = SYS_clone;
     register int* r10 __asm__("r10") = shares;

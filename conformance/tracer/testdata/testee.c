@@ -124,7 +124,7 @@ static int lowest_free(void) {
     return fd;
 }
 
-/* Exactly as many descriptors as the fds need, and none for anybody else. */
+/* Exactly as many descriptors as the fds need, and no more. */
 static int mode_few_descriptors(char** argv) {
     (void)argv;
     struct rlimit limit;
@@ -223,7 +223,7 @@ static int mode_odd_maps(char** argv) {
     return 0;
 }
 
-/* Gives the second copy of the data back, and uses its place for something else. */
+/* Unmaps the second copy of the data, and uses the place for something else. */
 static int mode_half_map(char** argv) {
     (void)argv;
     attach_and_map();
@@ -313,7 +313,7 @@ static void* sleep_until_cancelled(void* unused) {
     return NULL;
 }
 
-/* Its other thread sleeps on the first word; this one goes on when the second is woken. */
+/* The other thread sleeps on the first word; this one continues when the second is woken. */
 static pthread_t start_sleeper(void) {
     attach_and_map();
     pthread_t thread;

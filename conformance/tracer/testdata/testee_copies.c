@@ -88,7 +88,7 @@ static void with_avx512_gather(unsigned char* to, const unsigned char* from) {
         : "xmm1", "xmm2", "memory");
 }
 
-/* Before each copy a byte of the metadata page is read: there the data may be put anew. */
+/* Before each copy it reads a byte of the metadata page: there the test may write new data. */
 static void copy_all_ways(const char* name, void (*copy)(unsigned char*, const unsigned char*)) {
     unsigned char line[kCopied + 32];
     for (int round = 0; round < kRounds; ++round) {
@@ -122,7 +122,7 @@ static int mode_copies(char** argv) {
     return 0;
 }
 
-/* Refuses itself the call that guard pages are made with. */
+/* Its filter refuses the call that makes guard pages. */
 static int mode_filtered(char** argv) {
     (void)argv;
     attach_and_map();
@@ -142,7 +142,7 @@ static int mode_filtered(char** argv) {
     return 0;
 }
 
-/* For the benchmark: one kind of access without end. */
+/* For the benchmark: one kind of access in an endless loop. */
 static int mode_loop(char** argv) {
     attach_and_map();
     const char* kind = argv[2] != NULL ? argv[2] : "mov";

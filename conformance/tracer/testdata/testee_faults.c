@@ -59,7 +59,7 @@ static int mode_write_data_handled(char** argv) {
     return 0;
 }
 
-/* Just behind a mapping that stands in a range where nothing else is. */
+/* Reads just after a mapping that has no neighbours. */
 static int mode_read_behind(char** argv) {
     (void)argv;
     attach_all();
@@ -108,7 +108,7 @@ static int mode_accesses(char** argv) {
     return 0;
 }
 
-/* The flags as they are between two accesses. */
+/* The flags between two accesses. */
 static int mode_flags(char** argv) {
     (void)argv;
     attach_and_map();
@@ -250,7 +250,7 @@ static int mode_all_asleep(char** argv) {
     return 0;
 }
 
-/* Many that never rest, and the youngest has something to do. */
+/* Many threads that never rest, and the youngest has something to do. */
 enum { kCrowd = 40 };
 static pthread_barrier_t crowd_is_here;
 
@@ -276,7 +276,8 @@ static int mode_crowd(char** argv) {
     return 0;
 }
 
-/* Blocked without a limit, but for what a file gives: a timer's at some time, an eventfd never. */
+/* Blocked without a timeout, except by a file: a timer becomes ready at some time, an eventfd
+ * never. */
 static int mode_blocked_on(char** argv) {
     attach_and_map();
     const int is_timer = strcmp(argv[2], "eventfd") != 0;
@@ -327,7 +328,7 @@ static int mode_fork(char** argv) {
     return 0;
 }
 
-/* Children that touch the mapping, or its parent's memory, while the testee does as well. */
+/* Children that touch the mapping, or the parent's memory, while the testee does as well. */
 static int mode_fork_and_look(char** argv) {
     (void)argv;
     attach_and_map();
@@ -345,7 +346,7 @@ static int mode_fork_and_look(char** argv) {
     return seen;
 }
 
-/* A child of a child that outlives both, in a session of its own. */
+/* A grandchild that outlives both, in a session of its own. */
 static int mode_daemon(char** argv) {
     (void)argv;
     if (fork() == 0) {
@@ -408,7 +409,7 @@ static int mode_signals(char** argv) {
     return 0;
 }
 
-/* As LeakSanitizer's helper: in the same memory, and asking not to be traced. */
+/* Like LeakSanitizer's helper: in the same memory, and requesting not to be traced. */
 static int untraced(void* argument) {
     (void)argument;
     void* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -19,7 +19,7 @@
 
 enum { kAx, kCx, kDx, kBx, kSp, kBp, kSi, kDi };
 
-/* Known to the assembler below by its offsets. */
+/* The assembler below uses the offsets. */
 struct state {
     uint64_t registers[16]; /* 0, in the order of the encoding */
     uint64_t flags;         /* 128 */
@@ -29,7 +29,7 @@ struct state {
     uint8_t vector[32][64]; /* 256 */
 };
 
-/* Vector registers from and to the state that rdi points to. */
+/* Moves vector registers from and to the state that rdi points to. */
 #define EIGHT(what, a, b, c, d, e, f, g, h) \
     what(a) what(b) what(c) what(d) what(e) what(f) what(g) what(h)
 #define EACH_LOW(what)                  \
@@ -112,7 +112,7 @@ static void fill(unsigned char* at, size_t count, unsigned seed) {
     }
 }
 
-/* By system calls: accesses of the kernel are none of the program. */
+/* Uses system calls: the kernel's accesses are not those of the program. */
 static void put_metadata(int fd) {
     unsigned char bytes[kScratchBytes];
     fill(bytes, sizeof bytes, 7);
@@ -174,7 +174,7 @@ static void tell(const struct form* form, const struct state* state, int fd) {
 
 static unsigned char* in_data;
 
-/* Leaves pointers into the buffer, and flags, where a call of the kernel might look at them. */
+/* Leaves pointers into the buffer, and flags, where a call of the kernel might use them. */
 static void on_interruption(int number) {
     (void)number;
     __asm__ volatile(

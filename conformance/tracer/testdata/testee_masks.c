@@ -18,7 +18,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What the test writes into the data of the ring, and the testee awaits without a system call. */
+/* The test writes these into the data of the ring, and the testee waits for them without a
+ * system call. */
 enum { kPage = 4096, kWritePos = 64, kReaderGoes = kPage + 100, kMainGoes = kPage + 108 };
 enum { kReaders = 2 };
 
@@ -150,7 +151,7 @@ static void read_in_handler(int number) {
     ++interrupted;
 }
 
-/* The handler reads the ring with all signals blocked, and the mask of before comes back. */
+/* The handler reads the ring with all signals blocked, and the old mask comes back. */
 static int act_signal(void) {
     struct sigaction action = {.sa_handler = read_in_handler};
     sigfillset(&action.sa_mask);

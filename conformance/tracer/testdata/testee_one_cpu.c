@@ -16,7 +16,7 @@
 enum { kProducerBytes = 4096, kDataOffset = 8192, kFlag = 4096 };
 static const uint32_t kAskForCount = 0xffffffff;
 
-/* The fd, or a negative errno. */
+/* Returns the fd, or a negative errno. */
 static long attach_one(uint32_t cpu, uint64_t* bytes) {
     const long fd = syscall(1091, cpu, bytes);
     return fd < 0 ? -errno : fd;

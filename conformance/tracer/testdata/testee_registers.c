@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* As the kernel has it: with the way back from the handler, which the C library would choose. */
+/* In the kernel's format: with the return from the handler, which the C library would choose. */
 struct kernel_action {
     void (*handler)(int number);
     unsigned long flags;
@@ -25,7 +25,7 @@ enum { kRestorer = 0x04000000, kMarks = 6, kSignalSetBytes = 8 };
 
 void return_from_handler(void);
 
-/* Known to the assembler by its name. */
+/* The assembler uses this name. */
 unsigned char* in_buffer;
 
 /* rt_sigreturn, with a pointer into the buffer in every register that a call may look at. */
@@ -43,8 +43,8 @@ static void note_signal(int number) {
     handled += number == SIGUSR1;
 }
 
-/* Sends itself a signal. `marks`: what the six registers of a call's arguments hold before it, and
- * then behind it; the first three are the call's. */
+/* Sends itself a signal. `marks`: the values of the six argument registers before the call, and
+ * then after it; the first three are the call's arguments. */
 static void signal_itself(uint64_t marks[kMarks]) {
     __asm__ volatile(
         "mov (%0), %%rdi\n mov 8(%0), %%rsi\n mov 16(%0), %%rdx\n"

@@ -71,7 +71,7 @@ static int mode_blocked_signals(char** argv) {
             if (opened != until) _exit(83);
         }
         mprotect(lazy, kPages * kPage, PROT_NONE);
-        /* Another handler is the one that stays. */
+        /* Another handler, which stays. */
         struct sigaction there;
         action.sa_sigaction = action.sa_sigaction == open_page ? open_page_too : open_page;
         sigaction(SIGSEGV, &action, NULL);
