@@ -12,6 +12,8 @@
 set -uo pipefail
 
 readonly SUITE=bookworm
+HERE=$(readlink -f -- "$(dirname -- "${BASH_SOURCE[0]}")")
+readonly HERE
 failures=0
 
 step() {
@@ -51,7 +53,7 @@ install_packages() {
     in_root sh -c 'apt-get update && apt-get install -y --no-install-recommends \
         /packages/libkmes0_*.deb /packages/libkmes-dev_*.deb \
         /packages/python3-kmes_*.deb /packages/librust-kmes-dev_*.deb \
-        /packages/kmes-tools_*.deb gcc pkg-config libc6-dev'
+        /packages/kmes-tools_*.deb gcc pkg-config libc6-dev cargo babeltrace2'
 }
 
 install_suite() {
@@ -84,6 +86,13 @@ use() {
         wait $server'
 }
 
+# A consumer in each language, a printer and a recorder, all at once. The emitter, the recorder and
+# the producer are killed. Each consumer has every event of both producers, and the recorder has
+# those of the first one.
+kill_everything() {
+    cp "$HERE/bare_root_consumers.sh" "$ROOT/consumers.sh" && in_root bash /consumers.sh
+}
+
 remove_packages() {
     in_root sh -c 'apt-get purge -y libkmes0 libkmes-dev python3-kmes librust-kmes-dev kmes-tools &&
         ! find /usr /etc -name "*kmes*" | grep .'
@@ -105,6 +114,7 @@ main() {
     step bootstrap debootstrap --variant=minbase "$SUITE" "$ROOT" "${2-$(mirror_of_machine)}"
     step install install_packages
     step use use
+    step kill kill_everything
     step module install_module
     step remove remove_packages
     step suite install_suite

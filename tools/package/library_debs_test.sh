@@ -153,10 +153,52 @@ readonly BARE=(env PATH=/usr/sbin:/usr/bin:/sbin:/bin KMES_SOCKET="$SOCKET"
         mount --rbind /proc "$root/proc" && mount --rbind /dev "$root/dev" &&
             exec chroot "$root" "$@"' - "$ROOT")
 
+# until_true COMMAND...
+until_true() {
+    local end=$((SECONDS + ${LIMIT%.*}))
+    until "$@"; do
+        [ "$SECONDS" -lt "$end" ] || { fail "never came true: $*"; return 1; }
+        sleep 0.1
+    done
+}
+
+has_lines() { [ "$(grep -cxF "$2" "$1")" -eq "$3" ]; }
+is_recorded() {
+    local events
+    events=$("${BARE[@]}" /usr/bin/kmesctl convert --to json /events 2>/dev/null)
+    [ "$(grep -c door.opened <<<"$events")" -eq "$1" ]
+}
+is_stopped() { grep -q '^State:.*T' "/proc/$1/status"; }
+
+# With a server and one event: a stop of the loop loses nothing, and a killed recorder leaves what
+# it has written.
+test_loop_and_recorder() {
+    local loop recorder
+    "${BARE[@]}" /kmes_reader_set_fd >"$WORK/loop.log" &
+    loop=$!
+    "${BARE[@]}" /usr/bin/kmesctl record -o /events --sync 1 2>"$WORK/record.log" &
+    recorder=$!
+    until_true has_lines "$WORK/loop.log" door.opened 1
+    kill -STOP "$loop"
+    until_true is_stopped "$loop"
+    "${BARE[@]}" /kmes_emit || fail "the second event"
+    kill -CONT "$loop"
+    until_true has_lines "$WORK/loop.log" door.opened 2
+    until_true is_recorded 2
+    kill -KILL "$recorder" "$loop"
+    wait "$recorder" "$loop" 2>/dev/null
+    "${BARE[@]}" /usr/bin/kmesctl convert --to ctf -o /trace /events ||
+        fail "the record of a killed recorder"
+    command -v babeltrace2 >/dev/null || { echo 'SKIPPED: no babeltrace2' && return; }
+    babeltrace2 "$ROOT/trace" >"$WORK/trace.log" 2>&1
+    [ "$(grep -c door.opened "$WORK/trace.log")" -eq 2 ] || fail "trace: $(cat "$WORK/trace.log")"
+}
+
 test_use() {
     local server end=$((SECONDS + ${LIMIT%.*}))
     example kmes_emit
     example kmes_event
+    example kmes_reader_set_fd
     copy_needed "$ROOT/usr/bin/kmesctl" "$ROOT/kmes_emit"
     mkdir -p "$ROOT"/{proc,dev,tmp}
     if ! unshare --map-root-user --mount true; then
@@ -175,6 +217,7 @@ test_use() {
     "${BARE[@]}" /kmes_event >"$WORK/print.log" 2>&1
     grep -qxE 'CPU 0, event [0-9]+: door\.opened, 3 bytes' "$WORK/print.log" ||
         fail "the event is not printed: $(cat "$WORK/print.log")"
+    test_loop_and_recorder
     kill "$server"
     wait "$server" || fail "kmesctl serve: status $?: $(cat "$WORK/serve.log")"
 }
