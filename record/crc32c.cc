@@ -33,9 +33,24 @@ constexpr auto make_tables() {
 
 constexpr auto kTables = make_tables();
 
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) std::uint32_t by_instruction(std::span<const std::byte> bytes) {
+    std::uint64_t rest = ~std::uint32_t{0};
+    for (; bytes.size() >= sizeof(rest); bytes = bytes.subspan(sizeof(rest))) {
+        std::uint64_t word = 0;
+        std::memcpy(&word, bytes.data(), sizeof(word));
+        rest = __builtin_ia32_crc32di(rest, word);
+    }
+    auto last = static_cast<std::uint32_t>(rest);
+    for (const std::byte byte : bytes)
+        last = __builtin_ia32_crc32qi(last, static_cast<std::uint8_t>(byte));
+    return ~last;
+}
+#endif
+
 }  // namespace
 
-std::uint32_t crc32c(std::span<const std::byte> bytes) {
+std::uint32_t crc32c_by_table(std::span<const std::byte> bytes) {
     std::uint32_t rest = ~std::uint32_t{0};
     while (bytes.size() >= kSlices) {
         std::uint64_t word = 0;
@@ -49,6 +64,13 @@ std::uint32_t crc32c(std::span<const std::byte> bytes) {
     for (const std::byte byte : bytes)
         rest = (rest >> 8) ^ kTables[0][(rest ^ static_cast<std::uint32_t>(byte)) & 0xff];
     return ~rest;
+}
+
+std::uint32_t crc32c(std::span<const std::byte> bytes) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("sse4.2")) return by_instruction(bytes);
+#endif
+    return crc32c_by_table(bytes);
 }
 
 }  // namespace kmes::record

@@ -9,7 +9,11 @@
 
 namespace kmes::record {
 
+// By the instruction of the processor, if it has one.
 std::uint32_t crc32c(std::span<const std::byte> bytes);
+
+// The same for any processor.
+std::uint32_t crc32c_by_table(std::span<const std::byte> bytes);
 
 }  // namespace kmes::record
 

@@ -42,6 +42,17 @@ TEST(Crc32c, HasTheValuesOfTheRfc) {
     EXPECT_EQ(crc32c({}), 0u);
 }
 
+TEST(Crc32c, IsTheSameByInstructionAndByTable) {
+    std::vector<std::byte> bytes(300);
+    for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * i + i / 7);
+    for (std::size_t from = 0; from < 9; ++from) {
+        for (std::size_t length = 0; from + length <= bytes.size(); ++length) {
+            const auto part = std::span(bytes).subspan(from, length);
+            ASSERT_EQ(crc32c(part), crc32c_by_table(part)) << from << ", " << length;
+        }
+    }
+}
+
 TEST(Record, ReadsBackWhatWasWritten) {
     const Folder folder;
     Writer writer;
