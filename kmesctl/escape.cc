@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <cstring>
 #include <iterator>
 
 namespace kmes::kmesctl {
@@ -16,27 +18,63 @@ bool is_control(char32_t c) {
     return c < 0x20 || (c >= 0x7F && c <= 0x9F) || c == 0x2028 || c == 0x2029 || is_direction;
 }
 
-std::string escaped_with(std::string_view text, bool escapes_quotes) {
-    std::string line;
-    line.reserve(text.size());
-    while (!text.empty()) {
+constexpr std::uint64_t kEachByte = 0x0101010101010101;
+constexpr std::uint64_t kHighBits = 0x80 * kEachByte;
+
+constexpr bool is_plain(char c) {
+    return c >= ' ' && c <= '~' && c != '"' && c != '\\';
+}
+
+// Not 0 if one of the bytes is `c`, and perhaps if one is near it.
+constexpr std::uint64_t has_byte(std::uint64_t word, unsigned char c) {
+    const std::uint64_t zero = word ^ (c * kEachByte);
+    return (zero - kEachByte) & ~zero & kHighBits;
+}
+
+// True only if each of the 8 bytes is plain.
+constexpr bool are_plain(std::uint64_t word) {
+    const std::uint64_t below_space = (word - ' ' * kEachByte) & ~word;
+    return (((word | below_space) & kHighBits) | has_byte(word, '"') | has_byte(word, '\\') |
+            has_byte(word, 0x7F)) == 0;
+}
+
+// The length of the beginning that stays the same in every form: most texts are plain.
+std::size_t plain_bytes(std::string_view text) {
+    std::size_t bytes = 0;
+    for (std::uint64_t word = 0; bytes + sizeof(word) <= text.size(); bytes += sizeof(word)) {
+        std::memcpy(&word, text.data() + bytes, sizeof(word));
+        if (!are_plain(word)) break;
+    }
+    while (bytes < text.size() && is_plain(text[bytes])) ++bytes;
+    return bytes;
+}
+
+// Moves the plain beginning of `text` to `line`. False: nothing else is left.
+bool append_plain(std::string_view* text, std::string* line) {
+    const std::size_t bytes = plain_bytes(*text);
+    line->append(text->data(), bytes);
+    text->remove_prefix(bytes);
+    return !text->empty();
+}
+
+void append_escaped(std::string_view text, bool escapes_quotes, std::string* line) {
+    while (append_plain(&text, line)) {
         char32_t c = 0;
         const std::size_t bytes = utf8_bytes(text, &c);
         if (bytes > 0 && (c == '\\' || (c == '"' && escapes_quotes))) {
-            line += '\\';
-            line += static_cast<char>(c);
+            *line += '\\';
+            *line += static_cast<char>(c);
         } else if (bytes > 0 && !is_control(c)) {
-            line += text.substr(0, bytes);
+            *line += text.substr(0, bytes);
         } else if (c == '\n' || c == '\t' || c == '\r') {
-            line += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
+            *line += c == '\n' ? "\\n" : c == '\t' ? "\\t" : "\\r";
         } else {
             for (const char byte : text.substr(0, bytes > 0 ? bytes : 1))
-                fmt::format_to(std::back_inserter(line), "\\x{:02x}",
+                fmt::format_to(std::back_inserter(*line), "\\x{:02x}",
                                static_cast<unsigned char>(byte));
         }
         text.remove_prefix(bytes > 0 ? bytes : 1);
     }
-    return line;
 }
 
 }  // namespace
@@ -63,31 +101,50 @@ std::size_t utf8_bytes(std::string_view text, char32_t* code_point) {
     return bytes;
 }
 
-std::string escaped(std::string_view text) {
-    return escaped_with(text, false);
+void append_escaped(std::string_view text, std::string* line) {
+    append_escaped(text, false, line);
 }
 
-std::string quoted(std::string_view text) {
-    return '"' + escaped_with(text, true) + '"';
+void append_quoted(std::string_view text, std::string* line) {
+    *line += '"';
+    append_escaped(text, true, line);
+    *line += '"';
 }
 
-std::string json_quoted(std::string_view text) {
-    std::string line = "\"";
-    line.reserve(text.size() + 2);
-    while (!text.empty()) {
+void append_json_quoted(std::string_view text, std::string* line) {
+    *line += '"';
+    while (append_plain(&text, line)) {
         char32_t c = 0;
         const std::size_t bytes = utf8_bytes(text, &c);
         if (bytes == 0) {
-            line += "\\ufffd";
+            *line += "\\ufffd";
         } else if (is_control(c)) {
-            fmt::format_to(std::back_inserter(line), "\\u{:04x}", static_cast<unsigned>(c));
+            fmt::format_to(std::back_inserter(*line), "\\u{:04x}", static_cast<unsigned>(c));
         } else {
-            if (c == '\\' || c == '"') line += '\\';
-            line += text.substr(0, bytes);
+            if (c == '\\' || c == '"') *line += '\\';
+            *line += text.substr(0, bytes);
         }
         text.remove_prefix(bytes > 0 ? bytes : 1);
     }
-    return line + '"';
+    *line += '"';
+}
+
+std::string escaped(std::string_view text) {
+    std::string line;
+    append_escaped(text, &line);
+    return line;
+}
+
+std::string quoted(std::string_view text) {
+    std::string line;
+    append_quoted(text, &line);
+    return line;
+}
+
+std::string json_quoted(std::string_view text) {
+    std::string line;
+    append_json_quoted(text, &line);
+    return line;
 }
 
 std::string hex_text(std::string_view bytes) {

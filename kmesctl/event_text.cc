@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstring>
 #include <ctime>
 
 #include "kmes/abi.h"
@@ -35,17 +36,48 @@ Colors colors_of(const LineStyle& style) {
     return {"\033[2m", "\033[1;36m", "\033[1;31m", "\033[0m"};
 }
 
-std::string time_text(std::uint64_t timestamp_ns) {
-    const auto seconds = static_cast<std::time_t>(timestamp_ns / kNsPerSecond);
-    std::tm parts{};
-    gmtime_r(&seconds, &parts);
-    return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:09}Z", parts.tm_year + 1900,
-                       parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
-                       timestamp_ns % kNsPerSecond);
+// The beginning of a line, in room that needs no check: all its parts are short.
+class Head {
+  public:
+    void add(std::string_view text) {
+        std::memcpy(end_, text.data(), text.size());
+        end_ += text.size();
+    }
+    void add(std::uint64_t number) { end_ = std::to_chars(end_, end_ + 20, number).ptr; }
+    // "2026-11-27T00:43:12.472854950Z". Most events share their second with the one before.
+    void add_time(std::uint64_t timestamp_ns);
+    std::string_view text() const { return {text_.data(), end_}; }
+
+  private:
+    static constexpr std::size_t kMostBytes = 512;
+    std::array<char, kMostBytes> text_;
+    char* end_ = text_.data();
+};
+
+void Head::add_time(std::uint64_t timestamp_ns) {
+    thread_local std::time_t last_second = -1;
+    thread_local std::string text;
+    const auto second = static_cast<std::time_t>(timestamp_ns / kNsPerSecond);
+    if (second != last_second) {
+        std::tm parts{};
+        gmtime_r(&second, &parts);
+        text =
+            fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.000000000Z", parts.tm_year + 1900,
+                        parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+        last_second = second;
+    }
+    auto left = static_cast<std::uint32_t>(timestamp_ns % kNsPerSecond);
+    for (std::size_t i = 0; i < 9; ++i, left /= 10)
+        text[text.size() - 2 - i] = static_cast<char>('0' + left % 10);
+    add(text);
 }
 
 bool is_utf8(std::string_view text) {
     while (!text.empty()) {
+        if (static_cast<unsigned char>(text.front()) < 0x80) {
+            text.remove_prefix(1);
+            continue;
+        }
         char32_t c = 0;
         const std::size_t bytes = utf8_bytes(text, &c);
         if (bytes == 0) return false;
@@ -60,19 +92,44 @@ PayloadForm form_of(std::string_view payload, PayloadForm wanted) {
     return is_utf8(payload) ? PayloadForm::kText : PayloadForm::kHex;
 }
 
-std::string payload_json(std::string_view payload, PayloadForm wanted) {
+void append_payload_json(std::string_view payload, PayloadForm wanted, std::string* line) {
     PayloadForm form = form_of(payload, wanted);
-    if (form == PayloadForm::kNone) return "";
+    if (form == PayloadForm::kNone) return;
     if (form == PayloadForm::kMsgpack) {
-        MsgpackText value = msgpack_text(payload);
-        if (value.end == MsgpackEnd::kWhole)
-            return fmt::format(",\"payload_form\":\"msgpack\",\"payload\":{}", value.text);
+        const MsgpackText value = msgpack_text(payload);
+        if (value.end == MsgpackEnd::kWhole) {
+            *line += ",\"payload_form\":\"msgpack\",\"payload\":";
+            *line += value.text;
+            return;
+        }
         form = PayloadForm::kHex;  // truncated bytes are not JSON
     }
     // JSON cannot represent bytes that are not text.
-    if (form == PayloadForm::kText && is_utf8(payload))
-        return fmt::format(",\"payload_form\":\"text\",\"payload\":{}", json_quoted(payload));
-    return fmt::format(",\"payload_form\":\"hex\",\"payload\":\"{}\"", hex_text(payload));
+    if (form == PayloadForm::kText && is_utf8(payload)) {
+        *line += ",\"payload_form\":\"text\",\"payload\":";
+        append_json_quoted(payload, line);
+        return;
+    }
+    *line += ",\"payload_form\":\"hex\",\"payload\":\"";
+    *line += hex_text(payload);
+    *line += '"';
+}
+
+void append_json(const kmes_event_view& event, const LineStyle& style, std::string* line) {
+    Head head;
+    head.add("{\"timestamp\":");
+    head.add(std::uint64_t{event.timestamp});
+    head.add(",\"cpu\":");
+    head.add(std::uint64_t{event.cpu_id});
+    head.add(",\"sequence\":");
+    head.add(std::uint64_t{event.sequence});
+    head.add(",\"origin\":");
+    head.add(std::uint64_t{event.origin_class});
+    head.add(",\"type\":");
+    *line += head.text();
+    append_json_quoted(type_of(event), line);
+    append_payload_json(payload_of(event), style.payload, line);
+    *line += "}\n";
 }
 
 std::optional<unsigned> parse_unsigned(std::string_view text) {
@@ -94,21 +151,30 @@ std::string origin_text(unsigned origin_class) {
                                           : fmt::format("origin-{}", origin_class);
 }
 
-std::string payload_text(std::string_view payload, PayloadForm wanted) {
+void append_payload(std::string_view payload, PayloadForm wanted, std::string* line) {
     switch (form_of(payload, wanted)) {
         case PayloadForm::kNone:
-            return "";
+            return;
         case PayloadForm::kHex:
-            return hex_text(payload);
+            *line += hex_text(payload);
+            return;
         case PayloadForm::kMsgpack: {
             const MsgpackText value = msgpack_text(payload);
-            if (value.end == MsgpackEnd::kWhole) return value.text;
-            return fmt::format("{} <{}, at byte {}>", value.text, msgpack_end_text(value.end),
-                               value.read_bytes);
+            *line += value.text;
+            if (value.end != MsgpackEnd::kWhole)
+                *line +=
+                    fmt::format(" <{}, at byte {}>", msgpack_end_text(value.end), value.read_bytes);
+            return;
         }
         default:
-            return payload.empty() ? "" : quoted(payload);
+            if (!payload.empty()) append_quoted(payload, line);
     }
+}
+
+std::string payload_text(std::string_view payload, PayloadForm wanted) {
+    std::string text;
+    append_payload(payload, wanted, &text);
+    return text;
 }
 
 std::string_view type_of(const struct kmes_event_view& event) {
@@ -119,27 +185,41 @@ std::string_view payload_of(const struct kmes_event_view& event) {
     return {reinterpret_cast<const char*>(event.payload), event.payload_len};
 }
 
-std::string event_line(const struct kmes_event_view& event, const LineStyle& style) {
-    if (style.is_json)
-        return fmt::format(
-            "{{\"timestamp\":{},\"cpu\":{},\"sequence\":{},\"origin\":{},\"type\":{}{}}}",
-            event.timestamp, event.cpu_id, event.sequence, event.origin_class,
-            json_quoted(type_of(event)), payload_json(payload_of(event), style.payload));
+void append_event_line(const kmes_event_view& event, const LineStyle& style, std::string* line) {
+    if (style.is_json) {
+        append_json(event, style, line);
+        return;
+    }
     const Colors colors = colors_of(style);
-    const std::string payload = payload_text(payload_of(event), style.payload);
-    return fmt::format("{}{} cpu {} #{} {}{} {}{}{}{}{}", colors.dim, time_text(event.timestamp),
-                       event.cpu_id, event.sequence, origin_text(event.origin_class), colors.end,
-                       colors.type, escaped(type_of(event)), colors.end, payload.empty() ? "" : " ",
-                       payload);
+    Head head;
+    head.add(colors.dim);
+    head.add_time(event.timestamp);
+    head.add(" cpu ");
+    head.add(std::uint64_t{event.cpu_id});
+    head.add(" #");
+    head.add(std::uint64_t{event.sequence});
+    head.add(" ");
+    head.add(origin_text(event.origin_class));
+    head.add(colors.end);
+    head.add(" ");
+    head.add(colors.type);
+    *line += head.text();
+    append_escaped(type_of(event), line);
+    *line += colors.end;
+    const std::size_t before_space = line->size();
+    *line += ' ';
+    append_payload(payload_of(event), style.payload, line);
+    if (line->size() == before_space + 1) line->pop_back();
+    *line += '\n';
 }
 
-std::string loss_line(const struct kmes_event_view& event, const LineStyle& style) {
-    if (style.is_json)
-        return fmt::format("{{\"lost\":{},\"cpu\":{},\"before_sequence\":{}}}", event.lost_before,
-                           event.cpu_id, event.sequence);
+void append_loss_line(const kmes_event_view& event, const LineStyle& style, std::string* line) {
     const Colors colors = colors_of(style);
-    return fmt::format("{}-- cpu {}: {} events lost before #{}{}", colors.loss, event.cpu_id,
-                       event.lost_before, event.sequence, colors.end);
+    *line += style.is_json
+                 ? fmt::format("{{\"lost\":{},\"cpu\":{},\"before_sequence\":{}}}\n",
+                               event.lost_before, event.cpu_id, event.sequence)
+                 : fmt::format("{}-- cpu {}: {} events lost before #{}{}\n", colors.loss,
+                               event.cpu_id, event.lost_before, event.sequence, colors.end);
 }
 
 bool Filter::has_cpu(unsigned cpu) const {

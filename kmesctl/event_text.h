@@ -22,13 +22,15 @@ struct LineStyle {
     bool has_colors = false;
 };
 
-// Returns the line without a newline. As JSON: an object with timestamp (ns), cpu, sequence,
-// origin, type, payload and payload_form ("text", "hex" or "msgpack").
-std::string event_line(const struct kmes_event_view& event, const LineStyle& style);
+// Appends the line of the event to `line`, with a newline. As JSON: an object with timestamp (ns),
+// cpu, sequence, origin, type, payload and payload_form ("text", "hex" or "msgpack").
+void append_event_line(const struct kmes_event_view& event, const LineStyle& style,
+                       std::string* line);
 
 // Reports the events that are missing before `event`, which has lost_before > 0. As JSON: an object
 // with lost, cpu and before_sequence.
-std::string loss_line(const struct kmes_event_view& event, const LineStyle& style);
+void append_loss_line(const struct kmes_event_view& event, const LineStyle& style,
+                      std::string* line);
 
 // Selects the printed events. An empty list accepts all.
 struct Filter {

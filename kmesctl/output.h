@@ -15,6 +15,8 @@ struct PipeClosed {};
 class Output {
   public:
     void add(std::string_view text) { pending_ += text; }
+    // The text itself, to append to.
+    std::string* pending() { return &pending_; }
     std::size_t pending_bytes() const { return pending_.size(); }
     // Throws PipeClosed, or a Failure with the reason: a full disk, a limit, a closed descriptor.
     // Returns early if a signal has requested the end.

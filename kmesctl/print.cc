@@ -152,9 +152,9 @@ class Printer {
         }
         // A loss is reported even if the event after it is filtered out.
         if (event.lost_before > 0 && filter_.has_cpu(event.cpu_id))
-            output_.add(loss_line(event, style_) + '\n');
+            append_loss_line(event, style_, output_.pending());
         if (!filter_.matches(event)) return;
-        output_.add(event_line(event, style_) + '\n');
+        append_event_line(event, style_, output_.pending());
         ++printed_;
     }
 
