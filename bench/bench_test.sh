@@ -4,7 +4,7 @@
 # kmes-bench runs to its end and writes each row; its figures are nobody's business here.
 set -uo pipefail
 
-readonly BENCH=$1 REFUSED=$2 WILLING=$3
+readonly BENCH=$1 REFUSED=$2 WILLING=$3 CONSUMERS=$4 KMESCTL=$5
 readonly OUT=$TEST_TMPDIR/out
 failures=0
 
@@ -62,4 +62,17 @@ grep -qx 'left out: the refused: not permitted: a ring buffer: Operation not per
 [ "$(grep -c 'the refused' "$OUT")" -eq 1 ] || fail "a peer that is left out has a row"
 grep -q '^the willing  *[0-9.]* (' "$OUT" || fail "the peer that runs has no row"
 grep -qx 'the willing: no bytes' "$OUT" || fail "no line says what the peer does not do"
+
+# Each consumer ends, and has a row. perf may have one, or a reason.
+"$CONSUMERS" "$KMESCTL" "$TEST_TMPDIR" --rate 100000 --seconds 0.2 >"$OUT" 2>&1 ||
+    fail "consumers: status $?"
+for row in 'reader of one CPU' set merge 'print > /dev/null' 'print --json > /dev/null' \
+    'record to tmpfs'; do
+    grep -qE "^$row +[1-9][0-9]* +[0-9]+\.[0-9]$" "$OUT" || fail "consumers: no row: $row"
+done
+grep -qE '^(left out: )?perf record to tmpfs' "$OUT" || fail "consumers: nothing about perf"
+"$CONSUMERS" "$KMESCTL.none" "$TEST_TMPDIR" --rate 100000 --seconds 0.2 >"$OUT" 2>&1 ||
+    fail "a consumer that cannot run ends the others: status $?"
+grep -qx 'left out: set: .*' "$OUT" && fail "a reader is left out"
+grep -qx 'left out: print > /dev/null: not installed' "$OUT" || fail "no reason for print"
 exit "$failures"

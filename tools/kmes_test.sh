@@ -67,13 +67,15 @@ test_usage() {
     like "$OUT" '^usage: tools/kmes install'
     lines "$CALLS" 0
     kmes 2 bench
-    like "$ERR" 'to be measured, one of: conformance instructions plot peers producer '
+    like "$ERR" 'to be measured, one of: conformance consumers instructions plot peers producer '
     kmes 2 bench conformance more
     has "$ERR" 'tools/kmes: bench: conformance takes no options'
     kmes 2 bench instructions --quick
     has "$ERR" 'tools/kmes: bench: instructions takes --update, and nothing else'
-    kmes 2 bench peers --keep
-    has "$ERR" "tools/kmes: bench: peers takes --quick and --json FILE, not '--keep'"
+    kmes 2 bench consumers --keep
+    has "$ERR" 'tools/kmes: bench: consumers takes --quick, and nothing else'
+    kmes 2 bench peers --against
+    has "$ERR" "tools/kmes: bench: peers takes --quick, --json FILE and --keep, not '--against'"
     kmes 2 bench consumer
     has "$ERR" "tools/kmes: bench: unknown word 'consumer'; the groups are: producer reader pair \
 wake mixed rings capacity resize"
@@ -699,7 +701,7 @@ E2
     has "$OUT" 'left out: rte_ring: the header rte_ring.h is not installed'
     has "$OUT" 'left out: perf: its source does not build: perf.cc:1: error: words of the compiler'
     lines "$OUT" 2
-    like "$CALLS" '^kmes-bench --quick --peer [^ ]*/libqb.so .*--peer [^ ]*/lttng.so peers$'
+    like "$CALLS" '^kmes-bench --quick --json [^ ]* --peer [^ ]*/libqb.so .*/lttng.so peers$'
     [ "$(grep -o -- --peer "$CALLS" | wc -l)" -eq 5 ] || fail "not all other peers are measured"
     like "$CALLS" '^lttng --no-sessiond create kmes-bench-[0-9]+ --snapshot '
     like "$CALLS" '^lttng --no-sessiond start kmes-bench-'

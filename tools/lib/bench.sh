@@ -4,8 +4,9 @@
 # `tools/kmes bench GROUP` prints figures. They are never asserted, because a busy machine proves
 # nothing. `conformance`: the suite's figures, each with its target and the command that prints it.
 # `instructions`: counted by callgrind, compared with bench/instructions.txt; the test of the same
-# name enforces that. The other groups are those of bench/main.cc, next to their floors: printed,
-# kept for this processor, or compared with another revision.
+# name enforces that. `consumers`: whole processes that read a steady stream. The other groups are
+# those of bench/main.cc, next to their floors: printed, kept for this processor, or compared with
+# another revision.
 
 readonly BENCH_TESTEE_TARGET=//conformance/testees:c_consumer
 readonly STEPPER_BENCHMARK_TARGET=//conformance/tracer:stepper_benchmark
@@ -15,7 +16,9 @@ readonly BENCH_DEEP_SECONDS=20
 readonly BENCH_TARGET=//bench:kmes-bench
 readonly INSTRUCTIONS_TARGET=//bench:kmes-instructions
 readonly BENCH_MEASURED='producer reader pair wake mixed rings capacity resize'
-readonly BENCH_GROUPS="conformance instructions plot peers $BENCH_MEASURED"
+readonly BENCH_GROUPS="conformance consumers instructions plot peers $BENCH_MEASURED"
+readonly CONSUMERS_TARGET=//bench:kmes-consumers
+readonly KMESCTL_TARGET=//kmesctl
 # Figures that are kept, a file for each processor, and the picture that README shows.
 readonly BENCH_RESULTS=bench/results
 readonly BENCH_PLOT=docs/producer-cost.svg
@@ -27,6 +30,15 @@ bench_command() {
                 bench_conformance
             else
                 bad_usage "bench: conformance takes no options"
+            fi
+            ;;
+        consumers)
+            if [ $# -eq 1 ]; then
+                bench_consumers
+            elif [ "${*:2}" = --quick ]; then
+                bench_consumers --seconds 0.2
+            else
+                bad_usage "bench: consumers takes --quick, and nothing else"
             fi
             ;;
         instructions)
@@ -114,6 +126,29 @@ bench_against() {
     git -C "$KMES_ROOT" worktree remove --force "$tree"
     [ "$status" -eq 0 ] || return "$status"
     bench_figures against --new "$new" --old "$old" "$@"
+}
+
+# bench_consumers [--seconds N]: the files of the recorder are in memory.
+bench_consumers() {
+    local folder peer status parent=${KMES_BENCH_FOLDER:-/dev/shm}
+    build_targets "what is measured" --config=release "$CONSUMERS_TARGET" "$KMESCTL_TARGET" ||
+        return
+    make_scratch || return
+    folder=$(mktemp -d -p "$parent" 2>/dev/null) || {
+        say_error "bench: $parent takes no folder; KMES_BENCH_FOLDER names another"
+        return "$STATUS_SETUP"
+    }
+    peer=$KMES_SCRATCH/libbpf_reader.so
+    if g++ -std=c++20 -O2 -shared -fPIC -fvisibility=hidden -I"$KMES_ROOT" \
+        "$KMES_ROOT/bench/peers/libbpf_reader.cc" -o "$peer" -lbpf 2>"$peer.log"; then
+        set -- --peer "$peer" "$@"
+    else
+        printf 'left out: libbpf: %s\n' "$(grep -m1 -E 'error|undefined' "$peer.log")"
+    fi
+    "$BAZEL_BIN/bench/kmes-consumers" "$BAZEL_BIN/kmesctl/kmesctl" "$folder" "$@"
+    status=$?
+    rm -rf -- "$folder"
+    return "$status"
 }
 
 # bench_instructions check|update
