@@ -64,10 +64,11 @@ RecordedStream::Recorded RecordedStream::check(const record::Item& item) const {
     return recorded;
 }
 
-StreamFacts read_stream_facts(const std::string& path) {
+StreamPart read_stream_part(const std::string& path) {
     RecordedStream stream(path);
     RecordedStream::Recorded recorded;
-    StreamFacts facts;
+    StreamPart part;
+    StreamFacts& facts = part.facts;
     while (stream.next(&recorded)) {
         const std::uint64_t bytes = encoded_bytes(recorded.spec);
         facts.has_more = facts.events == RecordedStream::kMostEvents ||
@@ -78,8 +79,9 @@ StreamFacts read_stream_facts(const std::string& path) {
         facts.largest_bytes = std::max(facts.largest_bytes, bytes);
         facts.cpus = std::max(facts.cpus, recorded.cpu + 1);
         facts.has_other_cpus |= recorded.has_other_cpu;
+        part.events.push_back(std::move(recorded));
     }
-    return facts;
+    return part;
 }
 
 std::string check_stream(const std::string& path) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "conformance/model/event_spec.h"
 #include "record/reader.h"
@@ -58,7 +59,13 @@ struct StreamFacts {
     bool has_other_cpus = false;  // some events were recorded on CPUs from kMostCpus on
     bool has_more = false;        // the file has more events
 };
-StreamFacts read_stream_facts(const std::string& path);
+
+// The part itself, so that a file that changes meanwhile cannot differ from its facts.
+struct StreamPart {
+    StreamFacts facts;
+    std::vector<RecordedStream::Recorded> events;
+};
+StreamPart read_stream_part(const std::string& path);
 
 // Reads the whole file. Returns an empty string if it has at least one event and all can be played.
 std::string check_stream(const std::string& path);

@@ -77,7 +77,11 @@ TEST_F(Stream, EventsAreThoseOfTheFile) {
     EXPECT_EQ(recorded.cpu, 70 % RecordedStream::kMostCpus);
     EXPECT_TRUE(recorded.has_other_cpu);
     EXPECT_FALSE(stream.next(&recorded));
-    const StreamFacts facts = read_stream_facts(path_);
+    const StreamPart part = read_stream_part(path_);
+    const StreamFacts& facts = part.facts;
+    ASSERT_EQ(part.events.size(), 2u);
+    EXPECT_EQ(part.events[0].spec.payload, "eve");
+    EXPECT_EQ(part.events[1].cpu, 70 % RecordedStream::kMostCpus);
     EXPECT_EQ(facts.events, 2u);
     EXPECT_EQ(facts.bytes, 29u + 9 + 3 + 29 + 1);
     EXPECT_EQ(facts.largest_bytes, 29u + 9 + 3);
@@ -94,7 +98,9 @@ TEST_F(Stream, CasePlaysABoundedPart) {
             for (std::uint64_t i = 0; i < RecordedStream::kMostEvents + has_one_more; ++i)
                 ASSERT_EQ(writer.add_event(event), 0);
         });
-        const StreamFacts facts = read_stream_facts(path_);
+        const StreamPart part = read_stream_part(path_);
+        const StreamFacts& facts = part.facts;
+        EXPECT_EQ(part.events.size(), RecordedStream::kMostEvents);
         EXPECT_EQ(facts.events, RecordedStream::kMostEvents);
         EXPECT_EQ(facts.has_more, has_one_more);
         EXPECT_EQ(check_stream(path_), "");
@@ -104,8 +110,9 @@ TEST_F(Stream, CasePlaysABoundedPart) {
     write([&](record::Writer& writer) {
         for (int i = 0; i < 5; ++i) ASSERT_EQ(writer.add_event(event_of(1, 0, "t", half)), 0);
     });
-    EXPECT_EQ(read_stream_facts(path_).events, 3u);
-    EXPECT_TRUE(read_stream_facts(path_).has_more);
+    const StreamPart part = read_stream_part(path_);
+    EXPECT_EQ(part.events.size(), 3u);
+    EXPECT_TRUE(part.facts.has_more);
 }
 
 TEST_F(Stream, FileThatIsNoneGetsOneLine) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 #include <vector>
 
 #include "conformance/cases/play.h"
@@ -43,9 +44,10 @@ class StreamPlay {
 
     CaseOutcome run() {
         try {
-            facts_ = read_stream_facts(stage_.settings().stream);
+            StreamPart part = read_stream_part(stage_.settings().stream);
+            facts_ = part.facts;
             start();
-            emit_all();
+            emit_all(std::move(part.events));
         } catch (const StreamError& error) {
             stop_inconclusive(error.what());  // the file has changed since the run began
         }
@@ -65,10 +67,9 @@ class StreamPlay {
         until_sleep_ = next_until_sleep();
     }
 
-    void emit_all() {
-        RecordedStream stream(stage_.settings().stream);
-        RecordedStream::Recorded recorded;
-        for (std::uint64_t i = 0; i < facts_.events && stream.next(&recorded); ++i) {
+    void emit_all(std::vector<RecordedStream::Recorded> events) {
+        for (std::uint64_t i = 0; i < events.size(); ++i) {
+            RecordedStream::Recorded& recorded = events[i];
             if (has_resize_ && i == facts_.events / 2)
                 stage_.resize(std::min(kLargestCapacity, 2 * stage_.capacity_bytes()));
             make_room(recorded.cpu, encoded_bytes(recorded.spec));

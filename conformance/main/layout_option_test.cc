@@ -5,11 +5,13 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "conformance/main/testing.h"
+#include "record/test_support.h"
 
 namespace kmes::conformance {
 namespace {
@@ -80,6 +82,20 @@ TEST(LayoutOption, HasTheNumbersOfTheFormInTheTexts) {
     Process form_a({"--explain", "5.1.5/attach-and-map"});
     EXPECT_EQ(form_a.end(), 0);
     EXPECT_THAT(form_a.out, HasSubstr("4096 + 2 x capacity"));
+}
+
+// A record file has events of form A; the consumer gets them in its own form.
+TEST(LayoutOption, EmitsRecordedEvents) {
+    const Folder folder;
+    const auto bytes = record::testing::file_of(2, 50, "payload");
+    std::ofstream(folder.file("events"), std::ios::binary)
+        .write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    Process program(
+        {"--layout", "D", "--stream", folder.file("events"), "--filter", "stream/*", "--", kFormD});
+    EXPECT_EQ(program.end(), 0) << program.out;
+    EXPECT_THAT(program.out, HasSubstr("100 events of 1 CPU, "));
+    EXPECT_THAT(program.out, HasSubstr("4 cases: 4 pass"));
 }
 
 TEST(LayoutOption, HasAFormForTheSmokeCommand) {
