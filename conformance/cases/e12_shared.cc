@@ -145,7 +145,7 @@ class Pair {
   private:
     void tell_accesses() {
         const BufferIndex buffer = stage_.rings().history().present_buffer(0);
-        for (const SecondInstance::Access& access : second_.take_accesses())
+        for (const Stand::Access& access : second_.take_accesses())
             stage_.recorder().accessed_by_second(access.hit, buffer,
                                                  access.step ? &*access.step : nullptr);
     }

@@ -16,8 +16,6 @@ namespace kmes::conformance {
 namespace {
 
 constexpr std::chrono::milliseconds kPoll{2};
-// More of a spin are not told.
-constexpr std::size_t kAccessesTold = 64;
 
 // What the other consumer did to the buffers is not this one's: only what was published counts.
 HistoryLog of_the_producer_alone(const HistoryLog& all) {
@@ -83,7 +81,7 @@ void SecondInstance::trace_until_quit(Tracer& tracer) {
         handle(tracer, event);
         unread_ += tracer.read_report();
         threads_ = tracer.testee_threads();
-        for (const pid_t tid : std::exchange(to_release_, {})) tracer.release(tid);
+        for (const pid_t tid : stand_.take_released()) tracer.release(tid);
     }
 }
 
@@ -113,25 +111,11 @@ void SecondInstance::on(const FutexWait& wait) {
     ++waits_entered_;
 }
 
-// A thread that was let go comes to the same access again.
 void SecondInstance::on(Tracer& tracer, const GuardHit& hit) {
-    const auto tell = [&](std::optional<GuardStep> step) {
-        if (accesses_.size() < kAccessesTold)
-            accesses_.push_back({hit, cpu_of_.at(hit.place.buffer), std::move(step)});
-    };
-    if (stand_ == Stand::on_its_way && accesses_done_ + 1 == stand_at_) {
-        stand_ = Stand::standing;
-        tell(std::nullopt);
-    }
-    if (stand_ == Stand::standing) {
-        held_.push_back(hit.tid);
-        tracer.hold(hit.tid);
-        return;
-    }
+    const std::uint32_t cpu = cpu_of_.at(hit.place.buffer);
+    if (stand_.holds(hit, cpu)) return tracer.hold(hit.tid);
     GuardStep step = tracer.step_guarded(hit.tid);
-    if (stand_ != Stand::on_its_way || step.outcome != GuardStep::Outcome::kDone) return;
-    ++accesses_done_;
-    tell(std::move(step));
+    if (step.outcome == GuardStep::Outcome::kDone) stand_.note_done(hit, cpu, std::move(step));
 }
 
 // -- The caller ------------------------------------------------------------------------------
@@ -150,23 +134,18 @@ void SecondInstance::update() {
 
 void SecondInstance::stand_at(std::uint64_t nth) {
     const std::lock_guard<std::mutex> guard(lock_);
-    stand_ = Stand::on_its_way;
-    stand_at_ = nth;
-    accesses_done_ = 0;
-    accesses_.clear();
+    stand_.begin(nth);
     waits_entered_before_ = waits_entered_;
-    to_release_ = std::exchange(held_, {});
 }
 
 void SecondInstance::go_on() {
     const std::lock_guard<std::mutex> guard(lock_);
-    stand_ = Stand::nowhere;
-    to_release_ = std::exchange(held_, {});
+    stand_.end();
 }
 
 bool SecondInstance::is_standing() const {
     const std::lock_guard<std::mutex> guard(lock_);
-    return stand_ == Stand::standing;
+    return stand_.is_standing();
 }
 
 bool SecondInstance::has_slept_since() const {
@@ -174,9 +153,9 @@ bool SecondInstance::has_slept_since() const {
     return waits_entered_ != waits_entered_before_ && !waits_.empty();
 }
 
-std::vector<SecondInstance::Access> SecondInstance::take_accesses() {
+std::vector<Stand::Access> SecondInstance::take_accesses() {
     const std::lock_guard<std::mutex> guard(lock_);
-    return std::exchange(accesses_, {});
+    return stand_.take_accesses();
 }
 
 bool SecondInstance::is_asleep(std::uint32_t cpu) const {

@@ -23,6 +23,7 @@
 #include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
 #include "conformance/stage/rings.h"
+#include "conformance/stage/stand.h"
 #include "conformance/tracer/tracer.h"
 
 namespace kmes::conformance {
@@ -46,14 +47,8 @@ class SecondInstance {
     bool is_standing() const;
     // It has entered a futex wait on a ring word since the last stand_at(): there is no nth access.
     bool has_slept_since() const;
-    // An access to a metadata page since stand_at(); without a step, the one that it stands before.
-    struct Access {
-        GuardHit hit;
-        std::uint32_t cpu = 0;
-        std::optional<GuardStep> step;
-    };
-    // Those that were not taken yet, in order; of a long spin the first.
-    std::vector<Access> take_accesses();
+    // Its accesses to metadata pages since stand_at(). See Stand::take_accesses.
+    std::vector<Stand::Access> take_accesses();
 
     // As of the last update().
     bool has_delivered_all(std::uint32_t cpu) const {
@@ -72,7 +67,6 @@ class SecondInstance {
     std::vector<Finding> judge();
 
   private:
-    enum class Stand { nowhere, on_its_way, standing };
     struct Wait {
         std::uint32_t cpu = 0;
         std::uint32_t value_expected = 0;
@@ -99,12 +93,7 @@ class SecondInstance {
     // Of both.
     mutable std::mutex lock_;
     std::string unread_;  // of the report
-    Stand stand_ = Stand::nowhere;
-    std::uint64_t stand_at_ = 0;
-    std::uint64_t accesses_done_ = 0;  // since stand_at()
-    std::vector<Access> accesses_;     // the same
-    std::vector<pid_t> held_;
-    std::vector<pid_t> to_release_;
+    Stand stand_;
     std::map<pid_t, Wait> waits_;
     std::uint64_t waits_entered_ = 0;
     std::uint64_t waits_entered_before_ = 0;
