@@ -116,8 +116,8 @@ void Recorder::woke(std::uint64_t threads) {
     woken_ = woken_.value_or(0) + threads;
 }
 
-Recorder::Operation& Recorder::add_operation(std::uint32_t cpu, std::string text,
-                                             std::string clause, std::uint64_t sequence) {
+StepFacts::Operation& Recorder::add_operation(std::uint32_t cpu, std::string text,
+                                              std::string clause, std::uint64_t sequence) {
     TimelineStep step;
     step.kind = StepKind::producer;
     step.cpu = cpu;
@@ -126,19 +126,20 @@ Recorder::Operation& Recorder::add_operation(std::uint32_t cpu, std::string text
     step.sequence = sequence;
     step.state = state_of(history().present_buffer(cpu));
     add(std::move(step));
-    if (operations_.size() >= 2 * kOperationsKept)
-        operations_.erase(operations_.begin(), operations_.begin() + kOperationsKept);
-    Operation operation;
+    if (facts_.operations.size() >= 2 * kOperationsKept)
+        facts_.operations.erase(facts_.operations.begin(),
+                                facts_.operations.begin() + kOperationsKept);
+    StepFacts::Operation operation;
     operation.step = timeline_.last_number();
     operation.cpu = cpu;
     operation.woken = woken_;
     operation.in_move = in_move_;
-    operations_.push_back(operation);
-    return operations_.back();
+    facts_.operations.push_back(operation);
+    return facts_.operations.back();
 }
 
 // Which events 5.1.7 step 6 gave up since begin().
-std::string Recorder::tail_text(Operation& operation) const {
+std::string Recorder::tail_text(StepFacts::Operation& operation) const {
     const Buffer& buffer = history().buffer(operated_buffer_);
     if (buffer.tail_index <= tail_index_before_) return "";
     operation.overwritten_first = buffer.placements[tail_index_before_].sequence;
@@ -171,7 +172,7 @@ void Recorder::emitted(std::uint32_t cpu, const Emitted& emitted) {
         case EmitOutcome::written:
             break;
     }
-    Operation& operation = add_operation(cpu, "", "5.1.7", emitted.sequence);
+    StepFacts::Operation& operation = add_operation(cpu, "", "5.1.7", emitted.sequence);
     operation.published_first = operation.published_last = emitted.sequence;
     timeline_.last().text =
         fmt::format("emits event {}: {} bytes at position {}{}{}", emitted.sequence, emitted.bytes,
@@ -180,7 +181,8 @@ void Recorder::emitted(std::uint32_t cpu, const Emitted& emitted) {
 
 void Recorder::batched(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
     if (!on_ || emitted.empty()) return;
-    Operation& operation = add_operation(cpu, "", "5.1.7 batch", emitted.back().sequence);
+    StepFacts::Operation& operation =
+        add_operation(cpu, "", "5.1.7 batch", emitted.back().sequence);
     operation.published_first = emitted.front().sequence;
     operation.published_last = emitted.back().sequence;
     const auto written = static_cast<std::uint64_t>(
@@ -197,7 +199,7 @@ void Recorder::batched(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
 void Recorder::began_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted,
                            Written written) {
     if (!on_ || emitted.empty()) return;
-    Operation& operation = add_operation(cpu, "", "5.1.7 batch", 0);
+    StepFacts::Operation& operation = add_operation(cpu, "", "5.1.7 batch", 0);
     timeline_.last().text =
         fmt::format("{} {} as a batch and does not publish it yet{}{}",
                     written == Written::whole ? "writes" : "begins",
@@ -207,7 +209,8 @@ void Recorder::began_batch(std::uint32_t cpu, const std::vector<Emitted>& emitte
 
 void Recorder::ended_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted) {
     if (!on_ || emitted.empty()) return;
-    Operation& operation = add_operation(cpu, "", "5.1.7 batch", emitted.back().sequence);
+    StepFacts::Operation& operation =
+        add_operation(cpu, "", "5.1.7 batch", emitted.back().sequence);
     operation.published_first = emitted.front().sequence;
     operation.published_last = emitted.back().sequence;
     timeline_.last().text = fmt::format(
@@ -217,7 +220,7 @@ void Recorder::ended_batch(std::uint32_t cpu, const std::vector<Emitted>& emitte
 
 void Recorder::reserved(std::uint32_t cpu, std::uint64_t bytes, Written written) {
     if (!on_) return;
-    Operation& operation = add_operation(cpu, "", "5.1.7 step 6", 0);
+    StepFacts::Operation& operation = add_operation(cpu, "", "5.1.7 step 6", 0);
     const Buffer& buffer = history().buffer(operated_buffer_);
     const std::uint64_t tail = rings_->tail(operated_buffer_);
     std::string moved;
@@ -237,7 +240,7 @@ void Recorder::reserved(std::uint32_t cpu, std::uint64_t bytes, Written written)
 
 void Recorder::outran(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events) {
     if (!on_) return;
-    Operation& operation = add_operation(cpu, "", "5.1.9", 0);
+    StepFacts::Operation& operation = add_operation(cpu, "", "5.1.9", 0);
     timeline_.last().text =
         fmt::format("emits {} events, {} bytes in all, while all threads are stopped{}", events,
                     bytes, tail_text(operation));
@@ -245,7 +248,7 @@ void Recorder::outran(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t even
 
 void Recorder::committed(std::uint32_t cpu, const Emitted& emitted) {
     if (!on_) return;
-    Operation& operation = add_operation(cpu, "", "5.1.7 step 8", emitted.sequence);
+    StepFacts::Operation& operation = add_operation(cpu, "", "5.1.7 step 8", emitted.sequence);
     operation.published_first = operation.published_last = emitted.sequence;
     timeline_.last().text =
         fmt::format("publishes event {}, begun earlier{}", emitted.sequence, wake_text(cpu));
@@ -272,7 +275,7 @@ void Recorder::swapped(std::uint32_t cpu, BufferIndex from, BufferIndex to) {
     const Buffer& old_buffer = history().buffer(from);
     const Buffer& new_buffer = history().buffer(to);
     const std::size_t copied = new_buffer.placements.size();
-    Operation& operation = add_operation(cpu, "", "5.1.8.4", 0);
+    StepFacts::Operation& operation = add_operation(cpu, "", "5.1.8.4", 0);
     operation.retired = from;
     timeline_.last().text = fmt::format(
         "replaces buffer {} ({} bytes) by buffer {} ({} bytes), with {} copied; buffer {} is "
@@ -332,7 +335,7 @@ void Recorder::flag_put(BufferIndex buffer, const std::string& text) {
 void Recorder::begin_move(const std::string& text) {
     if (!on_) return;
     scheduled(text);
-    moves_.push_back(timeline_.last_number());
+    facts_.moves.push_back(timeline_.last_number());
     in_move_ = true;
 }
 
@@ -398,13 +401,13 @@ void Recorder::wait_begins(const FutexWait& event) {
         if (word.is_private) step.text += "; a private futex, which no other process can wake";
         if (event.limit != TimeLimit::kNone) step.text += "; with a time limit";
         thread_of_cpu_[*step.cpu] = thread;
-        const Wait wait{timeline_.last_number() + 1, *step.cpu, *index, thread};
+        const StepFacts::Wait wait{timeline_.last_number() + 1, *step.cpu, *index, thread};
         add(std::move(step));
-        waits_.push_back(wait);
+        facts_.waits.push_back(wait);
         asleep_[event.tid] = wait;
     }
-    if (waits_.size() >= 2 * kOperationsKept)
-        waits_.erase(waits_.begin(), waits_.begin() + kOperationsKept);
+    if (facts_.waits.size() >= 2 * kOperationsKept)
+        facts_.waits.erase(facts_.waits.begin(), facts_.waits.begin() + kOperationsKept);
 }
 
 void Recorder::wait_ends(const FutexWaitEnd& event, std::int64_t told_instead) {
@@ -478,10 +481,10 @@ void Recorder::add_record(const Record& record) {
             break;
     }
     add(std::move(step));
-    if (step_of_line_.size() >= 2 * kOperationsKept)
-        step_of_line_.erase(step_of_line_.begin(),
-                            std::next(step_of_line_.begin(), kOperationsKept));
-    step_of_line_[record.line] = timeline_.last_number();
+    if (facts_.step_of_line.size() >= 2 * kOperationsKept)
+        facts_.step_of_line.erase(facts_.step_of_line.begin(),
+                                  std::next(facts_.step_of_line.begin(), kOperationsKept));
+    facts_.step_of_line[record.line] = timeline_.last_number();
 }
 
 // Records, comments and lines that are neither stand in three lists: told in the order of lines.
@@ -507,7 +510,7 @@ void Recorder::report_grew(const RecordParser& parser) {
             step.text = "writes a malformed line: " + parser.malformed()[malformed_told_].message;
             step.clause = "contract";
             add(std::move(step));
-            step_of_line_[next] = timeline_.last_number();
+            facts_.step_of_line[next] = timeline_.last_number();
             ++malformed_told_;
         }
     }

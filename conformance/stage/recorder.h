@@ -23,6 +23,7 @@
 #include "conformance/oracle/history.h"
 #include "conformance/oracle/record.h"
 #include "conformance/stage/access_places.h"
+#include "conformance/stage/verdict_marks.h"
 #include "conformance/tracer/events.h"
 #include "conformance/tracer/tracer.h"
 
@@ -93,18 +94,6 @@ class Recorder {
     void finish(const Finding& finding);
 
   private:
-    // What an operation of the producer did, by the number of its step.
-    struct Operation {
-        std::uint64_t step = 0;
-        std::uint32_t cpu = 0;
-        std::uint64_t published_first = 0;  // 0: published nothing
-        std::uint64_t published_last = 0;
-        std::uint64_t overwritten_first = 0;  // 0: overwrote nothing
-        std::uint64_t overwritten_last = 0;
-        std::optional<BufferIndex> retired;
-        std::optional<std::uint64_t> woken;  // threads; nothing: need_wake was 0
-        bool in_move = false;
-    };
     // An event whose bytes a thread is reading, and the accesses that one step stands for.
     struct Reading {
         std::uint64_t step = 0;
@@ -123,21 +112,15 @@ class Recorder {
         bool has_data = false;  // it has read bytes of an event since it read a position
         Placement event;        // that it reads; sequence 0: none
     };
-    struct Wait {
-        std::uint64_t step = 0;
-        std::uint32_t cpu = 0;
-        BufferIndex buffer = 0;
-        std::int32_t thread = 0;
-    };
 
     // recorder.cc
     const History& history() const;
     BufferState state_of(BufferIndex buffer) const;
     int number_of(pid_t thread);
     void add(TimelineStep step);
-    Operation& add_operation(std::uint32_t cpu, std::string text, std::string clause,
-                             std::uint64_t sequence);
-    std::string tail_text(Operation& operation) const;
+    StepFacts::Operation& add_operation(std::uint32_t cpu, std::string text, std::string clause,
+                                        std::uint64_t sequence);
+    std::string tail_text(StepFacts::Operation& operation) const;
     std::string wake_text(std::uint32_t cpu) const;
     void add_record(const Record& record);
     std::string event_text(std::uint64_t cpu, std::uint64_t sequence) const;
@@ -155,18 +138,6 @@ class Recorder {
     void put_code(const GuardHit& hit);
 
     // recorder_verdict.cc
-    void mark(std::uint64_t step, std::string why);
-    bool mark_moves();
-    const Operation* publication_of(std::uint32_t cpu, std::uint64_t sequence) const;
-    std::uint64_t record_of(const Finding& finding) const;
-    void mark_lost(const Finding& finding);
-    void mark_torn(const Finding& finding);
-    void mark_missing(const Finding& finding);
-    void mark_record(const Finding& finding, std::uint64_t record);
-    std::uint64_t last_where(const std::function<bool(const TimelineStep&)>& is_meant) const;
-    std::uint64_t last_of(StepKind kind, std::optional<std::uint32_t> cpu,
-                          std::string_view text) const;
-    void mark_cause(const Finding& finding);
     std::string with_thread_numbers(std::string message) const;
 
     bool on_;
@@ -176,20 +147,17 @@ class Recorder {
     FindBuffer find_buffer_;
     std::map<pid_t, int> threads_;
     std::map<std::uint32_t, int> thread_of_cpu_;
-    std::vector<Operation> operations_;
+    StepFacts facts_;
     std::optional<std::uint64_t> woken_;  // by the operation that goes on
     BufferIndex operated_buffer_ = 0;
     std::size_t tail_index_before_ = 0;
     bool in_move_ = false;
-    std::vector<std::uint64_t> moves_;  // the steps that say what is to be done
     std::map<int, Reading> readings_;
     std::map<std::pair<int, BufferIndex>, Reader> readers_;
-    std::vector<Wait> waits_;
-    std::map<pid_t, Wait> asleep_;
+    std::map<pid_t, StepFacts::Wait> asleep_;
     std::size_t records_told_ = 0;
     std::size_t comments_told_ = 0;
     std::size_t malformed_told_ = 0;
-    std::map<std::uint64_t, std::uint64_t> step_of_line_;
     bool finished_ = false;
 };
 
