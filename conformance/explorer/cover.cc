@@ -60,12 +60,13 @@ Place place_of(const AccessPoint& point) {
     return Place::other;
 }
 
-Cover::Cover(bool whole) {
+Cover::Cover(bool whole, const ExplorePart& part) {
     const std::vector<std::size_t> sizes{std::size(kFirst), std::size(kPlaces), std::size(kSecond),
                                          std::size(kPlaces)};
     // All scenarios have the same sizes.
     static const std::vector<Combination> kPairwise = pairwise_cover(sizes);
-    cells_ = whole ? product_of(sizes) : kPairwise;
+    const std::vector<Combination> all = whole ? product_of(sizes) : kPairwise;
+    for (std::size_t i = part.index; i < all.size(); i += part.total) cells_.push_back(all[i]);
 }
 
 std::optional<Cover::Key> Cover::key_of(const Move& first) {

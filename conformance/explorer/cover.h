@@ -17,6 +17,7 @@
 
 #include "conformance/explorer/covering.h"
 #include "conformance/model/schedule.h"
+#include "conformance/model/settings.h"
 
 namespace kmes::conformance {
 
@@ -32,8 +33,8 @@ Place place_of(const AccessPoint& point);
 
 class Cover {
   public:
-    // `whole`: play the product.
-    explicit Cover(bool whole);
+    // `whole`: play the product. The object has the cells of `part`; each cell is in one part.
+    explicit Cover(bool whole, const ExplorePart& part = {});
 
     // Whether the course after this move is still needed: no earlier course has its action at its
     // kind of access.

@@ -100,6 +100,21 @@ TEST(Cover, TheProductHasEveryCell) {
     EXPECT_EQ(cells.size(), std::size_t{8} * 8 * 16 * 8);
 }
 
+TEST(Cover, ItsPartsHaveEveryCellOnce) {
+    constexpr std::uint32_t kTotal = 3;
+    std::set<std::vector<Move>> cells;
+    std::size_t taken = 0;
+    for (std::uint32_t index = 0; index < kTotal; ++index) {
+        Cover cover(true, {index, kTotal});
+        for (const Move& move : every_first()) cover.add({move, every_place()});
+        std::mt19937_64 random(1);
+        while (auto moves = cover.next(random)) cells.insert(std::move(*moves));
+        taken += cover.taken();
+    }
+    EXPECT_EQ(cells.size(), std::size_t{8} * 8 * 16 * 8);
+    EXPECT_EQ(taken, cells.size());
+}
+
 TEST(Cover, ACellWithoutACourseOrAnAccessIsLeftOut) {
     Cover cover(true);
     std::mt19937_64 random(1);

@@ -19,6 +19,7 @@
 
 #include "conformance/explorer/cover.h"
 #include "conformance/explorer/equivalence.h"
+#include "conformance/explorer/parts.h"
 #include "conformance/explorer/points.h"
 #include "conformance/play/play_once.h"
 #include "conformance/play/workers.h"
@@ -66,12 +67,12 @@ class Search {
           settings_(settings),
           scenario_(scenario),
           begin_(SearchClock::now()),
-          random_(settings.seed),
-          cover_(settings.explore.deep) {
+          random_(settings.seed + settings.part.index),
+          cover_(settings.explore.deep, settings.part) {
         settings_.record_accesses = false;
         settings_.record_timeline = false;
         seconds_ = settings.explore.seconds * share;
-        several_at_most_ = settings.explore.deep           ? kSeveralDeep
+        several_at_most_ = settings.explore.deep           ? share_of(kSeveralDeep)
                            : settings.explore.to_the_limit ? kSeveralToTheLimit
                                                            : kSeveralQuick;
     }
@@ -115,6 +116,17 @@ class Search {
     }
 
     bool is_drawn() const { return scenario_.turning != Turning::none; }
+
+    // What this part has of so many plays, rounded up.
+    std::uint64_t share_of(std::uint64_t plays) const {
+        return (plays + settings_.part.total - 1) / settings_.part.total;
+    }
+    bool is_mine(const Move& move) const { return is_in_part(move, settings_.part); }
+    bool has_several_moves() const { return !scenario_.tears && scenario_.holds_with_bytes == 0; }
+    // The move alone: it is of this part, or cells of this part begin with its course.
+    bool plays_alone(const Move& move) const {
+        return is_mine(move) || (has_several_moves() && cover_.needs(move));
+    }
 
     void run_workers() {
         // A play allocates and frees megabytes for histories. Without this setting, each block
@@ -178,18 +190,20 @@ class Search {
     }
 
     bool begins_pairs(const Move& move) const {
-        return first_of_pairs_.contains(move.point) && move.parameter == 0 &&
+        return first_of_pairs_.contains(move.point) && move.parameter == 0 && is_mine(move) &&
                std::ranges::find(kPairActions, move.action) != kPairActions.end();
     }
 
     std::optional<Schedule> next() {
         if (is_over()) return std::nullopt;
         Schedule schedule{std::string(scenario_.name), settings_.seed, {}};
-        if (next_single_ < singles_.size()) {
-            schedule.moves.push_back(singles_[next_single_++]);
+        while (next_single_ < singles_.size()) {
+            const Move& move = singles_[next_single_++];
+            if (!plays_alone(move)) continue;
+            schedule.moves.push_back(move);
             return schedule;
         }
-        if (scenario_.tears || scenario_.holds_with_bytes > 0) return std::nullopt;
+        if (!has_several_moves()) return std::nullopt;
         schedule.moves = next_pair();
         if (!schedule.moves.empty()) return schedule;
         if (several_ >= several_at_most_) return std::nullopt;
@@ -201,7 +215,7 @@ class Search {
         }
         schedule.drawn = is_drawn();
         if (schedule.drawn)
-            schedule.seed += several_;
+            schedule.seed += play_of_part(several_, settings_.part);
         else
             schedule.moves = several_moves();
         ++several_;
@@ -298,8 +312,15 @@ class Search {
             text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
                                 suite_error_.message);
         // The play without moves has passed. With one thread there is no other to hold.
-        const bool has_nothing_to_move = singles_.empty() && !is_drawn();
-        if (has_nothing_to_move) text = "one thread reads all buffers, so no thread can be held";
+        bool has_nothing_to_move = singles_.empty() && !is_drawn();
+        if (has_nothing_to_move) {
+            text = "one thread reads all buffers, so no thread can be held";
+        } else if (std::ranges::none_of(singles_,
+                                        [&](const Move& each) { return is_mine(each); }) &&
+                   !is_drawn()) {
+            has_nothing_to_move = true;
+            text = "other shards play the moves of this scenario";
+        }
         CaseOutcome outcome{
             played_ > 0 || has_nothing_to_move ? Verdict::pass : Verdict::inconclusive,
             std::string(case_.clause), text, ""};

@@ -2,7 +2,9 @@
 //
 // The search. It plays a scenario without moves, then each producer action before each access of
 // the testee, then pairs of moves, and then random schedules. Each play has a process of its own.
-// The first failure ends the search. Workers play in parallel, one on each processor.
+// The first failure ends the search. Workers play in parallel, one on each processor. A run with a
+// part of the search (StageSettings::part) plays its own moves, pairs and cells, and its own random
+// schedules.
 #ifndef KMES_CONFORMANCE_EXPLORER_EXPLORE_H_
 #define KMES_CONFORMANCE_EXPLORER_EXPLORE_H_
 

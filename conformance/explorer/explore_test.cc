@@ -85,6 +85,33 @@ TEST_F(Explore, ARightConsumerPasses) {
     }
 }
 
+// Four shards find what one search finds, and no shard plays all of it.
+TEST_F(Explore, ThePartsOfASearchFindTheEvent) {
+    constexpr std::uint32_t kTotal = 4;
+    std::uint32_t failed = 0;
+    for (std::uint32_t index = 0; index < kTotal; ++index) {
+        settings_.part = {index, kTotal};
+        const CaseOutcome outcome = search("broken_counter-after-the-recheck", "wake");
+        if (outcome.verdict == Verdict::fail)
+            ++failed;
+        else
+            EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
+    }
+    EXPECT_GE(failed, 1u);
+}
+
+TEST_F(Explore, APartPlaysFewerMovesThanTheWhole) {
+    settings_.explore.seconds = 0;
+    const CaseOutcome whole = search("c_consumer", "tear");
+    settings_.part = {1, 5};
+    const CaseOutcome part = search("c_consumer", "tear");
+    ASSERT_EQ(whole.verdict, Verdict::pass) << whole.message;
+    ASSERT_EQ(part.verdict, Verdict::pass) << part.message;
+    EXPECT_TRUE(part.explored->whole);
+    EXPECT_GT(part.explored->schedules, 0u);
+    EXPECT_LT(part.explored->schedules, whole.explored->schedules / 2);
+}
+
 // The part of a play without stops is played all the same: the moves are made, and the verdict is
 // that of the whole play.
 TEST_F(Explore, APlayIsStoppedAtWhereItsMovesAre) {

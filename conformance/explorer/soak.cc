@@ -10,6 +10,7 @@
 #include <random>
 #include <utility>
 
+#include "conformance/explorer/parts.h"
 #include "conformance/explorer/scenarios.h"
 #include "conformance/play/moves.h"
 #include "conformance/play/play_once.h"
@@ -95,7 +96,8 @@ CaseOutcome soak(const Case& the_case, const StageSettings& settings) {
     std::uint64_t not_shown = 0;
     do {
         // A run that begins with this seed plays the same schedule first.
-        const Schedule schedule{"soak", settings.seed + plays, {}, true};
+        const Schedule schedule{
+            "soak", settings.seed + play_of_part(plays, settings.part), {}, true};
         Played played = play(the_case, fast, schedule);
         CaseOutcome& outcome = played.outcome;
         if (*settings.stop) return outcome;
@@ -109,8 +111,10 @@ CaseOutcome soak(const Case& the_case, const StageSettings& settings) {
             return outcome;
         }
     } while (SoakClock::now() < end);
-    std::string text =
-        fmt::format("{} plays, seeds {} to {}", plays, settings.seed, settings.seed + plays - 1);
+    std::string text = fmt::format("{} plays, seeds {} to {}", plays,
+                                   settings.seed + play_of_part(0, settings.part),
+                                   settings.seed + play_of_part(plays - 1, settings.part));
+    if (settings.part.total > 1) text += fmt::format(" in steps of {}", settings.part.total);
     if (not_shown > 0) text += fmt::format("; {} could not be played", not_shown);
     return CaseOutcome{not_shown < plays ? Verdict::pass : Verdict::inconclusive,
                        std::string(the_case.clause), text, ""};

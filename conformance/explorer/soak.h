@@ -12,7 +12,7 @@ namespace kmes::conformance {
 
 // Plays fresh testees until settings.soak_seconds have passed or one fails. A play depends on
 // settings.seed, its number and the accesses of the testee. It does not control how threads race
-// between accesses.
+// between accesses. The parts of a soak (settings.part) share the numbers.
 CaseOutcome soak(const Case& the_case, const StageSettings& settings);
 
 }  // namespace kmes::conformance

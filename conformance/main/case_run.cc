@@ -155,7 +155,7 @@ class Run {
         // A case has the same part of the seconds in each shard.
         settings_.explore.seconds = seconds_for(settings_.explore, cases_);
         report_.shard = std::move(shard);
-        if (report_.shard) take_shard(*report_.shard, cases_);
+        if (report_.shard) take_shard(*report_.shard, options.explore, cases_);
         report_.testee = options.testee;
         report_.consumer = options.consumer;
         if (report_.consumer.name.empty())
@@ -398,7 +398,10 @@ class Run {
         const Clock::time_point begin = Clock::now();
         PlayedCase played;
         try {
-            played.outcome = around_.run_on_stage(the_case, settings_for(processor));
+            StageSettings settings = settings_for(processor);
+            if (report_.shard && is_in_every_shard(the_case, options_.explore))
+                settings.part = {report_.shard->index, report_.shard->total};
+            played.outcome = around_.run_on_stage(the_case, settings);
         } catch (const std::exception& error) {
             played.outcome.message =
                 std::string("the case ended with an exception: ") + error.what();

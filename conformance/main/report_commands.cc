@@ -9,7 +9,10 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "conformance/main/command_line.h"
 #include "conformance/main/options.h"
@@ -75,18 +78,74 @@ std::string check_shard(const RunReport& shard, const std::string& name, const R
     return "";
 }
 
+// Of several verdicts on one case, the one with the highest rank is that of the case.
+int rank_of(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::pass:
+            return 0;
+        case Verdict::unsupported:
+            return 1;
+        case Verdict::inconclusive:
+            return 2;
+        case Verdict::suite_error:
+            return 3;
+        case Verdict::fail:
+            return 4;
+    }
+    return 4;
+}
+
+// The result of a case of which several shards played a part. A failure is that of the first shard
+// that found one.
+CaseResult joined(const std::vector<const CaseResult*>& parts) {
+    CaseResult all =
+        **std::ranges::max_element(parts, [](const CaseResult* a, const CaseResult* b) {
+            return rank_of(a->verdict) < rank_of(b->verdict);
+        });
+    if (parts.size() == 1) return all;
+    Explored explored{.whole = true};
+    double seconds = 0;
+    for (const CaseResult* part : parts) {
+        seconds = std::max(seconds, part->seconds);
+        if (!part->explored) continue;
+        explored.schedules += part->explored->schedules;
+        explored.seconds = std::max(explored.seconds, part->explored->seconds);
+        explored.whole = explored.whole && part->explored->whole;
+    }
+    all.seconds = seconds;
+    if (all.explored) all.explored = explored;
+    if (all.verdict != Verdict::pass) return all;
+    if (all.explored) {
+        all.message = fmt::format("{} schedules in {} shards", explored.schedules, parts.size());
+    } else {
+        all.message.clear();
+        for (const CaseResult* part : parts)
+            all.message += (all.message.empty() ? "" : "; ") + part->message;
+    }
+    return all;
+}
+
 void add_results(const std::vector<RunReport>& shards, Merged& merged) {
-    std::map<std::string_view, const CaseResult*> results;
-    for (const RunReport& shard : shards) {
-        for (const CaseResult& result : shard.results) results.try_emplace(result.id, &result);
+    std::map<std::string_view, std::vector<const CaseResult*>> results;
+    std::set<std::string_view> not_run;
+    std::map<std::uint32_t, const RunReport*> by_index;
+    for (const RunReport& shard : shards) by_index[shard.shard->index] = &shard;
+    for (const auto& [index, shard] : by_index) {
+        for (const CaseResult& result : shard->results) results[result.id].push_back(&result);
+        not_run.insert(shard->not_run.begin(), shard->not_run.end());
     }
     for (const std::string& id : shards.front().shard->cases) {
         const auto found = results.find(id);
         if (found == results.end()) {
             merged.report.not_run.push_back(id);
-        } else {
-            merged.report.results.push_back(*found->second);
+            continue;
         }
+        CaseResult result = joined(found->second);
+        // A failure stands, whatever the other parts of the case would have shown.
+        if (not_run.contains(id) && result.verdict != Verdict::fail)
+            merged.report.not_run.push_back(id);
+        else
+            merged.report.results.push_back(std::move(result));
     }
 }
 

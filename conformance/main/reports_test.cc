@@ -323,6 +323,83 @@ TEST(Shards, AreNumbersOfTheEnvironment) {
     EXPECT_EQ(shell.ran.size(), 5u);
 }
 
+// The reports of two shards that both played a part of one case.
+std::vector<RunReport> two_parts(Verdict one, Verdict other) {
+    std::vector<RunReport> shards(2);
+    for (std::uint32_t index = 0; index < 2; ++index) {
+        CaseResult result;
+        result.id = "b/1";
+        result.verdict = index == 0 ? one : other;
+        result.message = index == 0 ? "the first" : "the second";
+        result.seconds = 1.0 + index;
+        result.explored = Explored{100 + index, 1.5, true};
+        shards[index].shard = Shard{index, 2, {"b/1"}};
+        shards[index].results.push_back(result);
+    }
+    return shards;
+}
+
+TEST(Merge, AddsThePlaysOfTheParts) {
+    const Merged merged = merge_shards(two_parts(Verdict::pass, Verdict::pass), {"0", "1"});
+    ASSERT_EQ(merged.report.results.size(), 1u);
+    const CaseResult& all = merged.report.results[0];
+    EXPECT_EQ(all.verdict, Verdict::pass);
+    EXPECT_EQ(all.explored->schedules, 201u);
+    EXPECT_TRUE(all.explored->whole);
+    EXPECT_EQ(all.seconds, 2.0);
+    EXPECT_EQ(all.message, "201 schedules in 2 shards");
+}
+
+TEST(Merge, FailsWhereOnePartFailed) {
+    for (const Verdict other :
+         {Verdict::pass, Verdict::unsupported, Verdict::inconclusive, Verdict::suite_error}) {
+        const Merged merged = merge_shards(two_parts(other, Verdict::fail), {"0", "1"});
+        ASSERT_EQ(merged.report.results.size(), 1u);
+        EXPECT_EQ(merged.report.results[0].verdict, Verdict::fail);
+        EXPECT_EQ(merged.report.results[0].message, "the second");
+        const Merged inconclusive = merge_shards(two_parts(Verdict::pass, other), {"0", "1"});
+        EXPECT_EQ(inconclusive.report.results[0].verdict, other);
+    }
+    // Of two failures, that of the first shard, in whatever order the files are named.
+    std::vector<RunReport> shards = two_parts(Verdict::fail, Verdict::fail);
+    std::swap(shards[0], shards[1]);
+    EXPECT_EQ(merge_shards(shards, {"1", "0"}).report.results[0].message, "the first");
+}
+
+TEST(Merge, NamesACaseOfWhichAPartDidNotRun) {
+    std::vector<RunReport> shards = two_parts(Verdict::pass, Verdict::pass);
+    shards[1].results.clear();
+    shards[1].not_run = {"b/1"};
+    const Merged merged = merge_shards(shards, {"0", "1"});
+    EXPECT_TRUE(merged.report.results.empty());
+    EXPECT_THAT(merged.report.not_run, ElementsAre("b/1"));
+    EXPECT_THAT(merged.missing, ElementsAre(HasSubstr("1 case did not run")));
+    shards[0].results[0].verdict = Verdict::fail;
+    EXPECT_EQ(merge_shards(shards, {"0", "1"}).report.results.size(), 1u);
+}
+
+TEST(Shards, EachHasItsPartOfADeepSearchAndOfASoak) {
+    std::vector<Case> cases;
+    cases.push_back(case_of("a/1", Level::must, Demand::always));
+    cases.push_back(case_of("b/1", Level::must, Demand::explored));
+    cases.push_back(case_of("soak", Level::robust, Demand::soak));
+    ExploreSettings deep;
+    deep.deep = true;
+    for (std::uint32_t index = 0; index < 2; ++index) {
+        std::vector<const Case*> mine;
+        for (const Case& each : cases) mine.push_back(&each);
+        Shard shard{index, 2, {}};
+        take_shard(shard, deep, mine);
+        std::vector<std::string_view> ids;
+        for (const Case* each : mine) ids.push_back(each->id);
+        if (index == 0)
+            EXPECT_THAT(ids, ElementsAre("a/1", "b/1", "soak"));
+        else
+            EXPECT_THAT(ids, ElementsAre("b/1", "soak"));
+        EXPECT_THAT(shard.cases, ElementsAre("a/1", "b/1", "soak"));
+    }
+}
+
 TEST(Shards, SpreadTheExploredCases) {
     std::vector<Case> cases;
     for (const char* id : {"a/1", "a/2", "b/1", "b/2"})
@@ -331,7 +408,7 @@ TEST(Shards, SpreadTheExploredCases) {
         std::vector<const Case*> mine;
         for (const Case& each : cases) mine.push_back(&each);
         Shard shard{index, 2, {}};
-        take_shard(shard, mine);
+        take_shard(shard, {}, mine);
         ASSERT_EQ(mine.size(), 2u);
         EXPECT_EQ(mine[1]->demand, Demand::explored);
         EXPECT_THAT(shard.cases, ElementsAre("a/1", "a/2", "b/1", "b/2"));

@@ -53,11 +53,17 @@ ParsedShard parse_shard(const ShardEnvironment& environment) {
     return parsed;
 }
 
-void take_shard(Shard& shard, std::vector<const Case*>& cases) {
+bool is_in_every_shard(const Case& each, const ExploreSettings& explore) {
+    return each.demand == Demand::soak ||
+           (each.demand == Demand::explored && (explore.deep || explore.to_the_limit));
+}
+
+void take_shard(Shard& shard, const ExploreSettings& explore, std::vector<const Case*>& cases) {
     // The explored cases come first, so each shard gets its share of them.
     std::vector<const Case*> order;
     for (const bool explored : {true, false}) {
         for (const Case* each : cases) {
+            if (is_in_every_shard(*each, explore)) continue;
             if ((each->demand == Demand::explored) == explored) order.push_back(each);
         }
     }
@@ -65,7 +71,9 @@ void take_shard(Shard& shard, std::vector<const Case*>& cases) {
     for (const Case* each : cases) {
         shard.cases.emplace_back(each->id);
         const auto place = std::ranges::find(order, each) - order.begin();
-        if (static_cast<std::size_t>(place) % shard.total == shard.index) mine.push_back(each);
+        if (is_in_every_shard(*each, explore) ||
+            static_cast<std::size_t>(place) % shard.total == shard.index)
+            mine.push_back(each);
     }
     cases = std::move(mine);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "conformance/model/case.h"
+#include "conformance/model/settings.h"
 #include "conformance/report/run_report.h"
 
 namespace kmes::conformance {
@@ -28,9 +29,14 @@ struct ParsedShard {
 // Creates the status file, which tells Bazel that this program knows shards.
 ParsedShard parse_shard(const ShardEnvironment& environment);
 
-// Keeps every `total`-th case, starting with number `index`, and records the ids of all cases in
-// the shard. Cases that explore take longest, so each shard gets an equal share of them.
-void take_shard(Shard& shard, std::vector<const Case*>& cases);
+// Whether every shard plays a part of this case. This holds for a soak, and for explored cases with
+// `explore` (--explore) deep or SECONDS.
+bool is_in_every_shard(const Case& each, const ExploreSettings& explore);
+
+// Keeps the cases that every shard has and, of the others, every `total`-th one, starting with
+// number `index`. Records the ids of all cases in the shard. Cases that explore take longest, so
+// each shard gets an equal share of them.
+void take_shard(Shard& shard, const ExploreSettings& explore, std::vector<const Case*>& cases);
 
 }  // namespace kmes::conformance
 

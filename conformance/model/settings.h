@@ -28,6 +28,12 @@ struct ExploreSettings {
     bool to_the_limit = false;
 };
 
+// The part of an exploration or a soak that this run plays: shard `index` of `total`.
+struct ExplorePart {
+    std::uint32_t index = 0;
+    std::uint32_t total = 1;
+};
+
 // How the suite stops at single accesses of the testee (--stepper).
 enum class Stepper { automatic, guards, watchpoints, single_step };
 inline constexpr std::string_view kStepperNames[] = {"auto", "guards", "watchpoints",
@@ -53,6 +59,8 @@ struct StageSettings {
     bool shared = false;
     // Seconds of the case `soak` (--soak); 0: the case does not run.
     double soak_seconds = 0;
+    // What this run plays of a search that several shards share.
+    ExplorePart part;
     // The record file whose events the cases `stream` emit (--stream); empty: they do not run.
     std::string stream;
     // The device of a test build of the kernel module that provides the buffers (--device). Empty:
