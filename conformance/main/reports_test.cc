@@ -275,6 +275,23 @@ TEST(Shards, HaveTogetherWhatOneRunHas) {
     }
 }
 
+TEST(Shards, AreMergedIntoATableWithColumns) {
+    const Folder folder;
+    Shell shell;
+    std::vector<std::string> words = run_shards(shell, folder, 2);
+    words.insert(words.begin(), "merge");
+    EXPECT_EQ(shell.run(words), 0);
+    std::istringstream lines(shell.out.str());
+    std::set<std::size_t> columns;
+    for (std::string line; std::getline(lines, line);) {
+        for (const char* verdict : {"  verdict", "  pass"}) {
+            if (const std::size_t at = line.find(verdict); at != std::string::npos && at > 10)
+                columns.insert(at);
+        }
+    }
+    EXPECT_EQ(columns.size(), 1u) << shell.out.str();
+}
+
 TEST(Shards, SayWhatIsMissing) {
     const Folder folder;
     Shell shell;
