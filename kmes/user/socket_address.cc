@@ -296,8 +296,7 @@ ListeningAddress::ListeningAddress(const std::string& address, unsigned mode)
     : is_abstract_(!address.empty() && address[0] == '@') {
     Address checked(address);
 
-    if (mode > 0777)
-        fail(EINVAL, "mode " + std::to_string(mode) + " is none; permissions from 0 to 0777 are");
+    if (mode > 0777) fail(EINVAL, "mode " + std::to_string(mode) + " is more than 511 (octal 777)");
     // Before the lock, so that an address in use is reported even in a folder that is not writable.
     if (!is_abstract_ && is_in_use(address)) fail_in_use(address);
     if (!is_abstract_) lock_ = std::make_unique<AddressLock>(address);
