@@ -274,7 +274,7 @@ int save_smallest(const std::string& path, const Loaded& loaded, const Shrunk& s
     } else {
         if (tools.stop) return say_interrupted(tools, "; no file was written");
         return say(tools, kExitSuite,
-                   fmt::format("the smallest schedule did not fail again in {} runs more; no file "
+                   fmt::format("the smallest schedule did not fail again in {} more runs; no file "
                                "was written",
                                kTimes));
     }

@@ -81,7 +81,7 @@ std::string explain_type(std::string_view field, const Event& event) {
     const std::string longer = hex_of(event.type + event.extra_header);
     if (lower == right) return "the right digits in upper case";
     if (field == event.type) return "the type as text; expected its bytes in hex";
-    if (lower == right + "00") return "the type with a zero byte behind it";
+    if (lower == right + "00") return "the type with a zero byte after it";
     if (lower == reversed) return "the type backwards";
     if (lower == longer) return "the header up to the payload; the type has type_len bytes";
     return "";

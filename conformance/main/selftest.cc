@@ -124,11 +124,11 @@ class Selftest {
             if (exists(folder_ + "/" + word)) word = folder_ + "/" + word;
         }
         if (entry.broken && entry.case_id.starts_with("-")) {
-            return {Result::left_out, "no case as yet " + entry.case_id, 0};
+            return {Result::left_out, "no case yet " + entry.case_id, 0};
         }
         for (const std::string& word : program) {
             if (read_file(word, kStandInBytes).find(kNotBuilt) != std::string::npos) {
-                return {Result::left_out, "not built, its compiler is not there", 0};
+                return {Result::left_out, "not built: its compiler is missing", 0};
             }
         }
         const auto run = [&](std::vector<std::string> arguments) {
@@ -311,9 +311,9 @@ void declare(CLI::App& app, RawSettings& raw, Settings& settings) {
         ->allow_extra_args(false);
     app.add_option("--only", raw.only, "only the broken ones, or only the correct ones")
         ->type_name("broken|correct");
-    app.add_option("--share", raw.share, "only each M-th testee, beginning with the N-th")
+    app.add_option("--share", raw.share, "only every M-th testee, from the N-th on")
         ->type_name("N/M");
-    app.add_option("--explore", settings.explore, "handed on to the runs (default: theirs, quick)")
+    app.add_option("--explore", settings.explore, "passed on to the runs (default: quick)")
         ->type_name("off|quick|deep|SECONDS");
     app.add_option("--timeout-scale", raw.scale,
                    "factor for every time limit (default KMES_TIMEOUT_SCALE, or 1)")
@@ -395,12 +395,12 @@ int run_selftest(const std::string& folder, const SelftestRunner& runner,
     for (SelftestEntry& entry : table.entries) {
         if (is_wanted(entry, settings)) wanted.push_back(std::move(entry));
     }
-    if (wanted.empty()) return say_usage("selftest", "no testee has such a name", around);
+    if (wanted.empty()) return say_usage("selftest", "no testee has this name", around);
     std::vector<SelftestEntry> share;
     for (std::size_t i = settings.share - 1; i < wanted.size(); i += settings.shares) {
         share.push_back(std::move(wanted[i]));
     }
-    if (share.empty()) return say_usage("selftest", "there is nothing in this share", around);
+    if (share.empty()) return say_usage("selftest", "this share has no testee", around);
     return Selftest(folder, settings, runner, around).execute(std::move(share));
 }
 

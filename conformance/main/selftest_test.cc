@@ -112,8 +112,8 @@ TEST(Selftest, CountsByLanguageWhereAllIsAsItShouldBe) {
     EXPECT_EQ(shell.run({"--jobs", "2"}), 0);
     EXPECT_EQ(shell.calls.size(), 4u);
     EXPECT_THAT(shell.out.str(), HasSubstr("failed by E4/torn\n"));
-    EXPECT_THAT(shell.out.str(), HasSubstr("no case as yet - nothing shows it\n"));
-    EXPECT_THAT(shell.out.str(), HasSubstr("not built, its compiler is not there\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("no case yet - nothing shows it\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("not built: its compiler is missing\n"));
     EXPECT_THAT(shell.out.str(), HasSubstr("c:       2 of 2 broken ones failed\n"));
     EXPECT_THAT(shell.out.str(), HasSubstr("python:  1 of 1 correct ones pass\n"));
     EXPECT_THAT(shell.out.str(),
@@ -206,10 +206,10 @@ TEST(Selftest, SaysBadUsageInOneLine) {
         Usage{{"--only", "both"}, "--only is \"both\"; expected broken or correct"},
         Usage{{"--share", "3/2"}, "--share is \"3/2\"; expected N/M with N from 1 to M"},
         Usage{{"--share", "2"}, "N/M"},
-        Usage{{"--share", "7/9"}, "there is nothing in this share"},
+        Usage{{"--share", "7/9"}, "this share has no testee"},
         Usage{{"--explore", "much"}, "--explore is \"much\"; expected off, quick, deep"},
         Usage{{"--timeout-scale", "0"}, "a number from 0.04 to 1000"},
-        Usage{{"--filter", "nobody"}, "no testee has such a name"},
+        Usage{{"--filter", "nobody"}, "no testee has this name"},
         Usage{{"--", "./program"}, "this command takes no program"},
         Usage{{"more"}, "more"},
         Usage{{"--what"}, "--what"},

@@ -118,7 +118,7 @@ TEST_F(SmokeCheck, NamesTheMistakeInADigest) {
     EXPECT_THAT(with(2, before + "482ee6dcbb083d95").what, HasSubstr("of the whole event"));
     EXPECT_THAT(with(2, before + "433494277aa898fd").what, HasSubstr("FNV-1a of the type;"));
     EXPECT_THAT(with(2, before + "425d0094f54b02b6").what, HasSubstr("without its last byte"));
-    EXPECT_THAT(with(2, before + "04fc95f2d202208d").what, HasSubstr("a zero byte behind it"));
+    EXPECT_THAT(with(2, before + "04fc95f2d202208d").what, HasSubstr("a zero byte after it"));
     EXPECT_THAT(with(2, before + "0048b165218f1b3a").what, HasSubstr("offset basis 0"));
     EXPECT_THAT(with(2, before + "1c1aff35ce75b4bf").what, HasSubstr("prime 1000001b3"));
     EXPECT_THAT(with(2, before + "9226bc6208f23a75").what, HasSubstr("1469598103934665603"));
@@ -149,7 +149,7 @@ TEST_F(SmokeCheck, NamesTheMistakeInAnyOtherField) {
     EXPECT_THAT(with(2, "E 0 1 1700000000123456789 1 736D6F6B652E7477656C7665" + end).what,
                 HasSubstr("the right digits in upper case"));
     EXPECT_THAT(with(2, "E 0 1 1700000000123456789 1 736d6f6b652e7477656c766500" + end).what,
-                HasSubstr("a zero byte behind it"));
+                HasSubstr("a zero byte after it"));
     EXPECT_THAT(with(2,
                      "E 0 1 1700000000123456789 1 736d6f6b652e7477656c7665 53 "
                      "0f0ac21cce75b4bf")

@@ -151,7 +151,7 @@ class Session {
         run_.rings->drop(kMain);
         run_.rings->drop(kMain);
         emit(kMain, "smoke.after.a.gap", "two are lost before this one", 0);
-        return until_delivered("the event behind a gap");
+        return until_delivered("the event after a gap");
     }
 
     bool play_resize() {
@@ -161,7 +161,7 @@ class Session {
         spoil(kRefused);
         emit(kMain, "smoke.after.a.resize", "in the new buffer", 0);
         emit(kSecond, "smoke.after.a.resize", "in the new buffer too", 0);
-        return until_delivered("the events behind a resize");
+        return until_delivered("the events after a resize");
     }
 
     void play_end() {

@@ -69,7 +69,7 @@ std::vector<Suspect> suspects(const EventSpec& event, std::uint64_t sequence, st
         {fnv1a(""), "FNV-1a of no bytes at all"},
         {fnv1a(payload.substr(0, payload.empty() ? 0 : payload.size() - 1)),
          "FNV-1a of the payload without its last byte"},
-        {fnv1a(payload + '\0'), "FNV-1a of the payload and a zero byte behind it"},
+        {fnv1a(payload + '\0'), "FNV-1a of the payload and a zero byte after it"},
         {fnv1a(hex_of(payload)), "FNV-1a of the payload's hex digits"},
         {hash_a(payload, 0, kFnvPrime), "FNV-1a with the offset basis 0"},
         {hash_a(payload, kBasisWithoutLastDigit, kFnvPrime),

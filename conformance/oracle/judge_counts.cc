@@ -256,7 +256,7 @@ std::string what_was_overwritten(const Context& context, const CpuView& view) {
         const Placement* placement = context.history.find_placement(index, next);
         if (placement == nullptr || placement->overwritten_after > *view.refusal_offset) continue;
         return ". Evidence: the next event, " + std::to_string(next) +
-               ", was overwritten meanwhile, so its bytes are torn and no reason (5.1.8.1 step 5)";
+               ", was overwritten by then, and torn bytes are no reason to refuse (5.1.8.1 step 5)";
     }
     return "";
 }

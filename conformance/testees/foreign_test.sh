@@ -11,7 +11,7 @@ name=$1
 shift
 if [ "${1#-}" = "$1" ]; then
     if [ "$(cat "$1")" = none ]; then
-        echo "SKIPPED: $name was not built, its compiler is not there (tools/kmes setup testees)"
+        echo "SKIPPED: $name was not built: its compiler is missing (tools/kmes setup testees)"
         exit 0
     fi
     echo "$name: built with $(cat "$1")"

@@ -168,7 +168,7 @@ void Machine::audit_data(const kmes_order_access& access) {
     if (plan.empty() || plan.front().kind != Visible::data)
         fail(plan.empty() ? "publication" : property_of(plan.front().kind),
              plan.empty() ? "5.1.7 step 7" : clause_of(plan.front().kind),
-             plan.empty() ? std::string("bytes are written behind the last step")
+             plan.empty() ? std::string("bytes are written after the last step")
                           : std::string("bytes are written before ") + text_of(plan.front().kind));
     // A piece may go to either of the two mappings, which have the same bytes.
     const Step& step = plan.front();

@@ -16,7 +16,7 @@ def main():
         edited = file.read()
     count = edited.count(text)
     if count != 1:
-        sys.exit(f"{source}: the text to replace stands there {count} times, not once: {text!r}")
+        sys.exit(f"{source}: the text to replace occurs {count} times, not once: {text!r}")
     edited = edited.replace(text, instead)
     if len(sys.argv) > 5:
         include = '#include "kmes/' + source.rsplit("/", 1)[-1] + '"\n'

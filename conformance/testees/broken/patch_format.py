@@ -56,7 +56,7 @@ class Patch:
 
 
 def parse(text):
-    """The patch in a text. PatchError if it is none."""
+    """The patch in a text. Raises PatchError if it is no patch."""
     lines = text.split("\n")
     if lines.pop() != "":
         raise PatchError(len(lines) + 1, "no newline at the end; add one")
@@ -68,7 +68,7 @@ def parse(text):
 
 
 def parse_twin(text):
-    """The patch of a twin: lines for a person, then a diff. PatchError if it is none."""
+    """The patch of a twin: lines for a person, then a diff. Raises PatchError if it is no patch."""
     lines = text.split("\n")
     if lines.pop() != "":
         raise PatchError(len(lines) + 1, "no newline at the end; add one")

@@ -32,7 +32,7 @@ LANGUAGES = {".c": "c", ".cc": "c++", ".go": "go", ".py": "python", ".rs": "rust
 
 
 class Failed(Exception):
-    """A patch does not apply, or is none; the message is one line for a person."""
+    """A patch does not apply, or is not a patch; the message is one line for a person."""
 
     status = 1
 
