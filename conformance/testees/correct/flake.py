@@ -25,7 +25,7 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LEFT_OUT = 77  # what a program exits with that could not be built, or not for this machine
+LEFT_OUT = 77  # the exit status of a program that could not be built, or not for this machine
 RUNS = {"default": 20, "explore-off": 200}
 LOADS = ["idle", "busy"]
 
@@ -81,7 +81,7 @@ def is_left_out(entry, programs):
     try:
         ran = subprocess.run([program], capture_output=True, timeout=20)
     except subprocess.TimeoutExpired:
-        return False  # a real kmes_attach is there, or it waits for one
+        return False  # this machine has kmes_attach, or the program waits for it
     return ran.returncode == LEFT_OUT
 
 

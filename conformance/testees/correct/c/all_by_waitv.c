@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// One thread for all CPUs, asleep in futex_waitv on all their counters. A change of any generation
-// makes it attach anew and map every new buffer at once; the inode of an fd says which are new. It
-// keeps one fd a CPU, and writes its records, all that a round brought, with one writev.
+// One thread for all CPUs, which sleeps in futex_waitv on all their counters. A change of any
+// generation makes it attach again and map every new buffer at once; the inode of an fd says which
+// are new. It keeps one fd for each CPU, and writes the records of a round with one writev.
 #include "contract.h"
 
 #include <linux/futex.h>
@@ -36,7 +36,7 @@ static void end_cpu(struct cpu* cpu) {
     left--;
 }
 
-// Everything that is published in this ring, up to the first look at which nothing is.
+// Delivers what is published in this ring, until a look finds nothing more.
 static void drain(int index, struct ring* ring) {
     struct cpu* cpu = &cpus[index];
     while (!cpu->over) {
@@ -87,7 +87,7 @@ static void let_go(struct ring* ring) {
     close(ring->fd);
 }
 
-// Attaches, maps what is new, drains what is old, and only then changes over.
+// Attaches, maps the new buffers, drains the old ones, and only then replaces these.
 static void renew(void) {
     int fds[cpu_count];
     uint64_t capacity;
@@ -100,7 +100,7 @@ static void renew(void) {
         bool same = cpus[i].ring.base != NULL && cpus[i].ring.inode == status.st_ino;
         if (cpus[i].over || same) {
             close(fds[i]);
-            // Still in use, so what it shows is what it was given for good.
+            // The buffer is still in use after the attach, so this generation is its own (E19).
             if (same && !cpus[i].over) cpus[i].ring.generation = at64(&cpus[i].ring, AT_GENERATION);
         } else {
             fresh[i].base = map_ring(fds[i], capacity);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Copies all that is published in one go, looks at tail_pos once, cuts off what was overtaken, and
-// reads events from what is left of the copy. With -DALL_RINGS_FIRST one thread copies from every
+// Makes one copy of all that is published, looks at tail_pos once, cuts off what was overwritten,
+// and reads events from the rest of the copy. With -DALL_RINGS_FIRST one thread copies from every
 // CPU before it reads any of the copies; without it, each CPU has a thread.
 #include "contract.h"
 
@@ -53,7 +53,7 @@ static void begin(struct bulk* bulk) {
     bulk->read_pos = get(bulk, AT_TAIL_POS);
 }
 
-// False if nothing is published that has not been read.
+// False if all that is published has been read.
 static bool copy_all(struct bulk* bulk) {
     bulk->copy_from = bulk->copy_to = bulk->read_pos;
     uint64_t end = get(bulk, AT_WRITE_POS);
@@ -109,7 +109,7 @@ static void change(struct bulk* bulk) {
     if (!bulk->over) report_line(&bulk->report, 'G', bulk->cpu, bulk->generation);
 }
 
-// Asks to be woken; false if there is no reason to sleep.
+// Sets need_wake; false if there is something to do, and so no reason to sleep.
 static bool prepare(struct bulk* bulk) {
     bulk->seen = atomic_load((_Atomic uint32_t*)(bulk->ring + AT_FUTEX_COUNTER));
     atomic_store((_Atomic uint32_t*)(bulk->ring + AT_NEED_WAKE), 1);

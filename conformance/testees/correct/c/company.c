@@ -2,19 +2,19 @@
 //
 // A consumer in a program that does much else: what a daemon does beside reading must not matter.
 //
-//   WITH_TIMERS   interval timers with handlers that restart nothing: every wait may end with EINTR
-//   WITH_HEARTBEAT comments in the report, from a thread that does nothing else (contract.h)
-//   WITH_MONITOR  a thread that attaches every 100 ms, maps, looks how far behind anybody is,
-//   unmaps WITH_GRACE    old buffers are given back 100 ms later, by threads that wait for that
-//   WITH_EXEC     asks for the number of CPUs, and begins anew as another program that knows it
-//   WITH_SAMPLER  the handlers read positions of the buffer that their thread consumes
-//   WITH_CHILDREN helper processes by fork, vfork, posix_spawn, before and while it consumes
-//   WITH_LOCKED   mlock where it may, madvise, and a look at every page's residence
-//   WITH_MEMORY   a large static array and huge pages
-//   WITH_HANDLERS signals blocked in all threads but one, which waits for them
-//   WITH_LAZY     signals blocked where it reads; another thread has memory that a handler opens
-//   WITH_COLLECTOR the first thread handles faults in its own pages, as a garbage collector does
-//   WITH_PAUSES   yields and sleeps in the middle of reading
+//   WITH_TIMERS     interval timers whose handlers restart nothing: any wait may end with EINTR
+//   WITH_HEARTBEAT  comments in the report, from a thread that does nothing else (contract.h)
+//   WITH_MONITOR    a thread that attaches every 100 ms, maps, looks at positions, and unmaps
+//   WITH_GRACE      old buffers are unmapped 100 ms later, by threads that wait for that
+//   WITH_EXEC       asks for the number of CPUs, and executes another program that is told it
+//   WITH_SAMPLER    the handlers read positions of the buffer that their thread consumes
+//   WITH_CHILDREN   helper processes by fork, vfork, posix_spawn, before and while it consumes
+//   WITH_LOCKED     mlock where allowed, madvise, and mincore of every page
+//   WITH_MEMORY     a large static array and huge pages
+//   WITH_HANDLERS   signals blocked in all threads but one, which waits for them
+//   WITH_LAZY       signals blocked in readers; another thread has memory that a handler opens
+//   WITH_COLLECTOR  the first thread handles faults in its own pages, as a garbage collector does
+//   WITH_PAUSES     yields and sleeps in the middle of reading
 #include "contract.h"
 
 #include <linux/futex.h>
@@ -36,7 +36,7 @@ struct consumer {
 };
 
 static int cpus;
-// Of this thread, while it is mapped.
+// The ring of this thread, while it is mapped.
 static _Thread_local const unsigned char* volatile sampled;
 static pthread_mutex_t attaching = PTHREAD_MUTEX_INITIALIZER;
 
@@ -47,7 +47,7 @@ static uint64_t see_at(const unsigned char* ring, int at) {
 #ifdef WITH_TIMERS
 static atomic_int ticks;
 
-// As a statistics thread would, but from within the consumer's own: how far it is behind.
+// Samples how much the ring holds, as a statistics thread would, but in the consumer's own thread.
 static void take_sample(void) {
 #ifdef WITH_SAMPLER
     static _Atomic uint64_t most_behind;
@@ -256,7 +256,7 @@ static void look_from_a_child(void) {
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0) _exit(79);
 }
 
-// The handler is the one that was set last, and runs on a stack of its own.
+// The handler was installed after all others, and runs on a stack of its own.
 static void collect(void) {
     static bool is_other;
     static unsigned long rounds;
@@ -298,7 +298,7 @@ static void block_signals(void) {
     pthread_t worker;
     if (pthread_create(&worker, NULL, work_in_lazy_memory, NULL) != 0) errx(1, "pthread_create");
 #endif
-    // What is created from here on inherits it.
+    // Threads created from here on inherit the mask.
     sigset_t every;
     sigfillset(&every);
     pthread_sigmask(SIG_BLOCK, &every, NULL);

@@ -50,7 +50,8 @@ static inline bool may_pass(int error) {
            error == ENFILE || error == EPERM;
 }
 
-// What is unread in an old buffer is delivered and reported before: the program may end here.
+// Attaches; waits and tries again on errors that may pass, and exits on others. Before the call,
+// deliver and report what is unread in an old buffer.
 static inline void attach_again(int* fds, int count, uint64_t* capacity) {
     for (int tries = 0;; tries++) {
         int slots = count;
@@ -60,7 +61,7 @@ static inline void attach_again(int* fds, int count, uint64_t* capacity) {
     }
 }
 
-// The number of CPUs, by the question that the call has for it.
+// The number of CPUs, which kmes_attach tells if it is called with no slots.
 static inline int count_cpus(void) {
     for (;;) {
         int count = 0;
@@ -96,8 +97,7 @@ static inline const char* refusal_of(const unsigned char* ring, uint64_t mapped_
     return NULL;
 }
 
-// -- An event. The fields are read once each, so the shape also holds for one that lies in a ring.
-// --
+// -- An event. Each field is read once, so that its shape stays the same even in a ring. --
 
 struct shape {
     uint32_t event_size, header_size;
@@ -114,8 +114,8 @@ struct unaligned {
     } __attribute__((packed)) as;
 } __attribute__((packed));
 
-// The bytes in which an event may lie, of those from the read position to write_pos. More than the
-// capacity is corrupt content (E26): no event lies there.
+// How many bytes an event may have if `published` are unread. More than the capacity is corrupt
+// content (E26), which leaves room for no event.
 static inline uint64_t room_within(uint64_t published, uint64_t capacity) {
     return published <= capacity ? published : 0;
 }
@@ -138,7 +138,7 @@ static inline bool is_the_end(const unsigned char* event, const struct shape* sh
     return shape->type_len == sizeof name - 1 && memcmp(event + 29, name, sizeof name - 1) == 0;
 }
 
-// -- Records. They are gathered in a text and go out together: a write holds whole lines. --
+// -- Records. They are gathered in a text and written together: a write holds whole lines. --
 
 struct report {
     char* text;
@@ -197,8 +197,7 @@ static inline void report_event(struct report* report, int cpu, const unsigned c
     report->length = (size_t)(to - report->text);
 }
 
-// -- Company: WITH_HEARTBEAT, a thread beside the consumer that says ever so often that it lives.
-// --
+// -- Company: with WITH_HEARTBEAT a thread writes a comment now and then to say that it lives. --
 
 #ifdef WITH_HEARTBEAT
 #include <pthread.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A thread for each CPU; what is special is by which instructions the event leaves the ring (COPY),
-// and how the two positions are loaded (-DPOSITIONS_TOGETHER: both by one 16-byte load, which these
-// processors do in one piece; used as a hint, the tail is looked at again as always).
+// A thread for each CPU. COPY chooses the instructions that copy an event out of the ring. With
+// -DPOSITIONS_TOGETHER one 16-byte load reads both positions, which these processors do in one
+// piece; the positions are only a hint, as the tail is looked at again as always.
 #include "contract.h"
 
 #include <immintrin.h>
@@ -93,8 +93,8 @@ static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
     }
 }
 #elif COPY == TOUCHING_AHEAD
-// Touches what comes behind the event, published or not, to have it in the cache: not one bit of it
-// is used. An event begins in the first half of the mapping, so all this is inside.
+// Reads the bytes after the event, published or not, to have them in the cache, and uses none of
+// them. An event begins in the first half of the mapping, so all these bytes are mapped.
 static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
     for (size_t ahead = 64; ahead <= 1024; ahead += 64) {
         _mm_prefetch((const char*)from + ahead + 1024, _MM_HINT_T0);
@@ -150,7 +150,7 @@ static bool start(struct one* one) {
     return true;
 }
 
-// Corrupt content is left out by going on at write_pos.
+// Skips corrupt content by a jump to write_pos.
 static void drain(struct one* one) {
     uint64_t end, tail;
     for (positions(one, &end, &tail); !one->over && one->at < end; positions(one, &end, &tail)) {

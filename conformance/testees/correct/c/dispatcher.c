@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A dispatcher and two workers. Only the dispatcher sleeps on the rings (futex_waitv); it hands the
-// CPUs that have something to a queue, from which whichever worker is free takes one and drains it.
-// The workers sleep on a condition variable of the process, so do the reports go out: at the end of
-// each drain, before the dispatcher hears of it.
+// A dispatcher and two workers. Only the dispatcher sleeps on the rings (futex_waitv). It puts the
+// CPUs that have something into a queue; a free worker takes one and drains it. The workers sleep
+// on a condition variable. They write their records at the end of each drain, before they tell the
+// dispatcher.
 #include "contract.h"
 
 #include <linux/futex.h>

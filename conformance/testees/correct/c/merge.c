@@ -14,7 +14,7 @@ struct side {
     int fd;
     unsigned char* ring;
     uint64_t capacity, generation, position;
-    // The event at `position`, where `here` says that it has been copied.
+    // The event at `position`, if `here`: copied and whole.
     bool here;
     unsigned char* event;
     struct shape shape;
@@ -65,7 +65,7 @@ static void close_side(struct side* side) {
     free(side->event);
 }
 
-// Sees to it that the side's next event is at hand; false if there is none.
+// Copies the side's next event unless it is copied already; false if there is none.
 static bool fetch(struct state* state, struct side* side) {
     while (!side->here && !state->over) {
         uint64_t end = field(side, AT_WRITE_POS);
@@ -104,7 +104,7 @@ static void deliver(struct state* state, struct side* side) {
     state->over = is_the_end(side->event, &side->shape);
 }
 
-// Everything that one side, or both, have to give.
+// Delivers what both sides have, in order; during a switch, until the old one is empty.
 static void drain(struct state* state) {
     while (!state->over) {
         bool old = fetch(state, &state->now);

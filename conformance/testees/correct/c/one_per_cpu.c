@@ -108,7 +108,7 @@ static void refuse(struct reader* reader, const char* reason) {
 static void open_ring(struct reader* reader) {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     int fds[reader->cpus];
-    // Many threads with all fds each would be too many fds.
+    // One thread at a time holds all fds: many threads would exceed the limit.
     pthread_mutex_lock(&one_at_a_time);
     attach_again(fds, reader->cpus, &reader->capacity);
     for (int i = 0; i < reader->cpus; i++)
@@ -310,7 +310,7 @@ static void wait_for_wake(struct reader* reader, uint32_t seen) {
     if (result != 0 && errno == ENOSYS)
         syscall(SYS_futex, counter, FUTEX_WAIT, seen, NULL, NULL, 0);
 #elif WAIT == WAIT_WHILE_SAME
-    // A wake that moved no counter was not meant for anybody.
+    // A wake without a new counter is spurious.
     while (counter_of(reader) == seen) syscall(SYS_futex, counter, FUTEX_WAIT, seen, NULL, NULL, 0);
 #endif
 }
@@ -323,7 +323,7 @@ static void rest(struct reader* reader) {
     bool skip = COUNTER == COUNTER_BOTH && counter_of(reader) != seen;
     if (!skip && !something_there(reader) && (SPIN == SPIN_BEFORE_FLAG || !spin(reader)))
         wait_for_wake(reader, seen);
-    // Lazily: the flag stays after a spurious wake.
+    // CLEAR_LAZILY leaves the flag set after a spurious wake.
     if (CLEAR != CLEAR_LAZILY || something_there(reader)) lower_flag(reader);
 }
 

@@ -2,14 +2,14 @@
 //
 // A thread for each CPU that does by unusual means what others do by usual ones:
 //
-//   PLACE  0: the kernel chooses where the ring lies; 1: between two pages that nothing may touch,
-//          which go together with the ring; 2: the same, and the ring goes by a mapping over it
+//   PLACE  0: the kernel chooses where the ring lies; 1: between two guard pages, unmapped together
+//          with the ring; 2: likewise, but another mapping placed over the ring removes it
 //   LOOK   0: loads; 1: one gather of both positions and of two words on the stack
 //   COPY   0: memcpy; 1: process_vm_readv, by the thread's own id
-//   HALVES 1: mmap and futex are called with something above the 32 bits that the kernel looks at
-//   RELAY  1: each thread ends in a sleep by a signal, and another one goes on in its place
+//   HALVES 1: mmap and futex get arguments with bits set above the 32 that the kernel reads
+//   RELAY  1: a signal ends each thread in its sleep, and another thread continues its work
 //   BESIDE 1: the first thread has ended, and each sleep has a limit; 2: a thread that touches no
-//          ring is in the kernel's hands for most of the time, and each sleep has a limit
+//          ring spends most of its time in the kernel, and each sleep has a limit
 #include "contract.h"
 
 #include <linux/futex.h>
@@ -58,9 +58,9 @@ static void give_up(struct source* source, const char* reason) {
     source->over = true;
 }
 
-// -- System calls as somebody writes them who has no libc --
+// -- System calls without libc --
 
-// A compiler leaves anything above an int that it puts into a register.
+// Above an int in a register a compiler may leave any bits.
 #define ABOVE(value) ((long)((unsigned long)(unsigned)(value) | 0x7ead5eed00000000u))
 
 static long raw_call(long number, long a, long b, long c, long d, long e, long f) {
@@ -219,8 +219,8 @@ static void be_relieved(int signal) {
     pthread_exit(NULL);
 }
 
-// A thread may end in its wait and nowhere else. (pthread_cancel would not do: the handler of glibc
-// 2.36 asks for no cancel state, and ends a thread that has left the wait.)
+// A thread may end in its wait and nowhere else. (pthread_cancel cannot do this: its handler in
+// glibc 2.36 ignores the cancel state, and ends a thread that has left the wait.)
 static void sleep_on(uint32_t* counter, uint32_t seen) {
     const struct timespec limit = {0, 50000000};
     if (RELAY) mask_relief(SIG_UNBLOCK);
@@ -296,7 +296,7 @@ int main(void) {
     for (int i = 0; RELAY && i < count; i++) {
         pthread_kill(sources[i].thread, SIGUSR1);
         pthread_join(sources[i].thread, NULL);
-        begin(&sources[i]);  // one that is over ends at once
+        begin(&sources[i]);  // the new thread exits at once if its CPU has ended
     }
     for (int i = 0; i < count; i++) pthread_join(sources[i].thread, NULL);
     return 0;

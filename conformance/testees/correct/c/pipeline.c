@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Prefetches: while an event is processed, the one behind it has already been copied and checked,
-// and the lines behind that are on their way. A second thread for each CPU makes the records, so
+// Prefetches: while an event is processed, the next one is already copied and checked, and the
+// cache lines after that are being loaded. A second thread for each CPU makes the records, so
 // reading and processing overlap; the reader waits for it before it sleeps.
 #include "contract.h"
 

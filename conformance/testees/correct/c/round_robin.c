@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One thread for all CPUs: a few events of one, then the next. When a whole round brings nothing it
-// waits on the counter of one CPU, for a short time at most, since the other CPUs do not wake it.
+// One thread for all CPUs: it reads a few events of one, then of the next. After a round without
+// events it waits on the counter of one CPU, but only briefly, as the other CPUs do not wake it.
 //
 //   BUDGET  events of one CPU in a round     MILLISECONDS  the longest wait
 //   PLACE   0: it waits at each CPU in turn; 1: always at the first one, even when that has ended
@@ -69,7 +69,7 @@ static void open_source(struct source* source) {
     source->at = FIELD(source, AT_TAIL_POS);
 }
 
-// One event at the most. False if there was none.
+// Delivers one event at most. False if there was none.
 static bool one(struct source* source) {
     static unsigned char* copy;
     static size_t room;
@@ -100,7 +100,7 @@ static bool one(struct source* source) {
             source->at = tail;
             continue;
         }
-        // The copy stands now; its own lengths count.
+        // The copy is whole, and the lengths in it may differ from those read in the ring.
         if (shape.event_size == 0 || !shape_of(copy, shape.event_size, &again)) {
             give_up(source, "lengths that do not fit each other");
             return false;
@@ -150,7 +150,7 @@ static void do_nothing(int signal) {
     (void)signal;
 }
 
-// Again and again: one signal may come just before the wait that it was to end.
+// A repeating timer: a single signal may come just before the wait that it is meant to end.
 static void start_timer(void) {
     struct sigaction action = {.sa_handler = do_nothing};
     struct itimerval often = {{0, MILLISECONDS * 1000}, {0, MILLISECONDS * 1000}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Nothing is copied: the record is made from the event where it lies, and stands only if tail_pos
-// has not passed the event after the last byte was used (E6). What a torn event led to is taken
-// back. With -DSCATTERED the digest and the type are each followed by a check of their own.
+// Copies nothing: makes the record from the event in the ring, and keeps it only if tail_pos has
+// not passed the event after the last byte was read (E6). The record of a torn event is taken back.
+// With -DSCATTERED it also checks tail_pos after the digest and after the type.
 #include "contract.h"
 
 #include <linux/futex.h>
@@ -30,7 +30,7 @@ static uint64_t acquire(const struct view* view, int at) {
 }
 
 static void open_view(struct view* view) {
-    // More slots than any machine needs: no question beforehand.
+    // More slots than any machine needs, so there is no need to ask for the number of CPUs.
     static int fds[4096];
     int slots = 4096;
     mtx_lock(&attaching);
@@ -54,7 +54,7 @@ static void open_view(struct view* view) {
     view->cursor = acquire(view, AT_TAIL_POS);
 }
 
-// Whether what was read since the cursor was there to be read; moves the cursor if not.
+// Whether all that was read from the cursor on was whole; if not, moves the cursor to tail_pos.
 static bool still_whole(struct view* view) {
     atomic_thread_fence(memory_order_acquire);
     uint64_t tail = acquire(view, AT_TAIL_POS);
@@ -63,7 +63,7 @@ static bool still_whole(struct view* view) {
     return false;
 }
 
-// False when nothing is left.
+// Delivers one event; false when nothing is left.
 static bool next(struct view* view) {
     uint64_t published = acquire(view, AT_WRITE_POS);
     if (view->cursor >= published) return false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// C++20: a coroutine for each CPU, all on one thread. A coroutine that finds nothing gives itself
-// to the scheduler with the counter that it read; the scheduler sleeps for all of them in
+// C++20: a coroutine for each CPU, all on one thread. A coroutine that finds nothing suspends and
+// gives the scheduler the counter that it read; the scheduler sleeps for all of them in
 // futex_waitv.
 
 #include <linux/futex.h>
@@ -85,7 +85,7 @@ class Ring {
     bool is_retired() const { return load(AT_GENERATION) != generation; }
     bool is_empty() const { return position >= load(AT_WRITE_POS); }
 
-    // The next event, if there is one. `*corrupt` says that there is something that is none.
+    // The next event, if there is one. Sets `*corrupt` if the bytes there cannot be an event.
     std::optional<std::vector<unsigned char>> take(shape* shape, bool* corrupt) {
         for (;;) {
             const uint64_t end = load(AT_WRITE_POS);
@@ -182,7 +182,7 @@ Task consume(int cpu, int cpus) {
     --running;
 }
 
-// Whose counter has moved is ready; if nobody's has, the thread sleeps until one does.
+// A coroutine whose counter has moved is ready; if none has, the thread sleeps until one does.
 void sleep_for_all() {
     std::vector<futex_waitv> waits;
     for (const Sleeper& sleeper : asleep) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // C++20: a std::jthread for each CPU, std::atomic_ref with its default order everywhere, RAII for
-// what is mapped; the events are views of a buffer that is copied in blocks. It makes sure by the
-// inode that a buffer was alive when its generation was read (E19).
+// mappings; the ring is copied in blocks, and events are views of a block. The inode of a second
+// attachment shows whether a buffer was alive when its generation was read (E19).
 
 #include <linux/futex.h>
 
@@ -83,7 +83,7 @@ class Consumer {
         const std::scoped_lock lock(attach_mutex);
         for (ino_t inode = 0;;) {
             const Attachment attachment(cpus_);
-            // The second time around: still the same buffer?
+            // In the second attachment: is it still the same buffer?
             if (mapping_ != nullptr && attachment.inode(cpu_) == inode) break;
             inode = attachment.inode(cpu_);
             mapping_ = std::make_unique<Mapping>(attachment.fds[static_cast<size_t>(cpu_)],
@@ -141,8 +141,8 @@ class Consumer {
         }
         for (Bytes rest(block_); !over_;) {
             shape found{};
-            // What is cut off at the end of the block is for the next one; a size that is never
-            // right shows there.
+            // An event cut off at the end of the block is read again with the next block, which
+            // also shows a size that cannot be right.
             if (!shape_of(rest.data(), rest.size(), &found)) break;
             position_ += found.event_size;
             deliver(rest.first(found.event_size), found);

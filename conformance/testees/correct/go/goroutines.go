@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// A goroutine for each CPU; atomics of the library, so the flag is a 32-bit store and every store a
-// full barrier. Each goroutine is locked to a thread of its own, and sleeps without a limit.
+// A goroutine for each CPU, with the atomics of sync/atomic: the flag is a 32-bit store, and every
+// store is a full barrier. Each goroutine is locked to its own thread, and sleeps without a limit.
 //
 // Built with -ldflags=-X=main.moving=yes, the goroutines move between threads as the runtime likes:
 // each sleep may be on another thread. They sleep with an absolute limit, and leave garbage for the
-// collector, which also runs thirty times a second: a thread or two are always at work.
+// collector, which also runs thirty times a second, so that some thread is always at work.
 package main
 
 import (
@@ -147,7 +147,7 @@ func parse(copied []byte) (event, bool) {
 		copied[29 : 29+kind], copied[header:]}, true
 }
 
-// take returns the next event; ok says that there is one, whole that it is one.
+// take returns the next event; ok says that there is something, whole that it can be an event.
 func (r *ring) take() (found event, ok bool, whole bool) {
 	for {
 		end := r.word(64)

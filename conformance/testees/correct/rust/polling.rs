@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// One thread for all CPUs and no library call for what matters: system calls by `syscall` itself,
-// volatile reads, fences. It polls all rings, then waits at one of them for at most 30 ms.
+// One thread for all CPUs, without library calls for the protocol: it uses the `syscall`
+// instruction, volatile reads and fences. It polls all rings, then waits on one for at most 30 ms.
 
 use std::arch::asm;
 use std::io::Write;
@@ -56,7 +56,7 @@ impl Consumer {
             let (slots, size) = (&mut count as *mut i32 as u64, &mut capacity as *mut u64 as u64);
             match unsafe { call(1091, fds.as_mut_ptr() as u64, slots, size, 0, 0, 0) } {
                 0 => break,
-                // No rings yet, or a lack of means.
+                // There are no rings yet, or memory or files are short.
                 -1 | -11 | -12 | -23 | -24 => {
                     std::thread::sleep(std::time::Duration::from_millis(20))
                 }
@@ -90,7 +90,7 @@ impl Consumer {
         self.sources[cpu].over = true;
     }
 
-    /// One event of this CPU. False if there was none.
+    /// Delivers one event of this CPU. False if there was none.
     fn one(&mut self, cpu: usize) -> bool {
         let source = &mut self.sources[cpu];
         let end = source.word(64);

@@ -160,7 +160,7 @@ impl Ring {
                 self.position = tail;
                 continue;
             }
-            // The head was read apart from the copy, but nothing has passed since.
+            // The head was read before the copy, but tail_pos has not passed it since.
             if !fits {
                 return Taken::Corrupt;
             }
