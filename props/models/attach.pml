@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader meets a buffer (kmes/attach.c): 5.1.8.3 with E11, E15, E19. Attaching gives the buffer
- * that the CPU writes to at that moment; nothing keeps a swap from coming in between two steps.
+ * The reader takes a buffer (kmes/attach.c): 5.1.8.3 with E11, E15, E19. An attach gives the buffer
+ * that the CPU writes to at that moment; a swap may come between any two steps.
  *
- *   WITHOUT_INODE_CHECK   takes the buffer without asking whether it was alive when its generation
+ *   WITHOUT_INODE_CHECK   takes the buffer without a check that it was alive when its generation
  *                         was read (E19).
  */
 
-/* What consumer `me` reads from, and where; private, and global for the monitor's sake. */
+/* The buffer and position that consumer `me` reads; private, but global so that the monitor sees
+ * them. */
 byte mapped[CONSUMERS];
 byte read_pos[CONSUMERS];
 
@@ -41,7 +42,8 @@ inline switch_buffer(me, changed_generation, found_buffer, found_generation, now
     atomic {
         if
         :: found_buffer == mapped[me] ->
-            /* A change without a successor: remembered, or every look would come here (E15). */
+            /* A change without a new buffer: the generation is remembered, or every look would
+             * lead here again (E15). */
             generation = changed_generation
         :: else -> adopt(me, found_buffer, found_generation)
         fi;

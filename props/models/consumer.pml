@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The drain loop's side of the swap (kmes/consumer.c): which events there are, and whether there is
- * a newer buffer. 5.1.8.1, 5.1.8.3 with E10, E15, E21, E24. An event is its sequence number, which
- * is its position; laps and torn reads are in jump.pml.
+ * a newer buffer. 5.1.8.1, 5.1.8.3 with E10, E15, E21, E24. An event's sequence number is also its
+ * position; laps and torn reads are in jump.pml.
  *
- *   WITHOUT_FROZEN_LOOK   goes to the newer buffer with no second look at write_pos (E24).
+ *   WITHOUT_FROZEN_LOOK   takes the newer buffer without a second look at write_pos (E24).
  */
 
-/* The sequence number that consumer `me` has to deliver next: all from its first buffer's tail. */
+/* The sequence number that consumer `me` has to deliver next; the first is at the tail of its first
+ * buffer. */
 byte owed[CONSUMERS];
 
 inline deliver(me) {
@@ -33,7 +34,7 @@ inline drain(me, seen) {
     od
 }
 
-/* After the buffer was drained. Goes to `nothing_newer` where there is no newer buffer. */
+/* What follows a drain. Jumps to `nothing_newer` if there is no newer buffer. */
 inline follow_generation(me, seen, changed, found_buffer, found_generation) {
     atomic {
         load(1 + me, GENERATION(mapped[me]), changed); /* @LOOK_GENERATION consumer.c */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Sleep and wake: futex_wait, and a wake that the CPU queues and that is issued later (platform.h).
- * Both calls enter the operating system and take a lock there: full fences. Knows no protocol.
+ * Both calls enter the operating system and take a lock there, so both are full fences. This part
+ * knows nothing of the protocol.
  *
- *   WAKE_GOES_TO_CURRENT   a queued wake does not hold its buffer: it wakes who sleeps on
- *                          the buffer that is written to by then (against E16).
+ *   WAKE_GOES_TO_CURRENT   a queued wake does not remember its buffer: it wakes those who sleep on
+ *                          the buffer that is written to when it is issued (against E16).
  */
 #define AWAKE 255
 
@@ -14,7 +15,7 @@ hidden byte woken;
 
 inline queue_wake(buffer) { wake_queued[buffer] = true }
 
-/* All who sleep on this buffer; inside one step. */
+/* Wakes all who sleep on this buffer, as a part of one step. */
 inline wake_all(buffer) {
     woken = 0;
     do
@@ -38,7 +39,7 @@ inline issue_wake(buffer) {
 #endif
 }
 
-/* Each at any time. */
+/* Issues each queued wake at any time. */
 proctype queued_wakes() { /* endless */
 end:
     do
@@ -55,7 +56,7 @@ end:
     od
 }
 
-/* Sleeps while the counter is `expected`. The comparison and the falling asleep are one step. */
+/* Sleeps while the counter is `expected`. To compare and to fall asleep is one step. */
 inline futex_wait(me, buffer, expected) {
     atomic {
         fence(1 + me);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Model: one CPU on which a task emits, interrupts emit in the middle of what it does, and a
- * non-maskable interrupt (NMI) in the middle of all that; and a consumer that drains and sleeps
- * (E16). As it stands it is what the reference does; each -D takes one thing away. What must hold:
- * events are whole and in order, none of an interrupt is turned away, what is shows as a gap, and
- * nobody sleeps on an event.
+ * Model: on one CPU a task emits, interrupts emit in the middle of its work, and a non-maskable
+ * interrupt (NMI) in the middle of either; a consumer drains and sleeps (E16). Without a -D it does
+ * what the reference does; each -D takes one thing away. What must hold: events are whole and in
+ * order, no event of an interrupt is rejected, every rejected one shows as a gap, and no consumer
+ * sleeps while there is an event.
  *
- * All that emits runs on one CPU and sees its own stores: stores are visible at once here.
+ * All that emits runs on one CPU and sees its own stores, so stores are visible at once here.
  *
  * Sizes:  TASK_EVENTS (the last two of them a batch, if there are three), INTERRUPTS, NMIS.
  *
- *   INTERRUPTS_STAY_ON   preemption is off and interrupts are not, as the text has it.
- *   WITHOUT_GUARD        what hits inside an emission emits all the same, an NMI too.
+ *   INTERRUPTS_STAY_ON   preemption is off but interrupts are on, as the specification says.
+ *   WITHOUT_GUARD        an interrupt or NMI inside an emission emits nevertheless.
  *   COUNTER_OUTSIDE      interrupts are on again before need_wake, the counter and the wake.
- *   WITHOUT_SETTLING     numbers of events that were turned away are forgotten.
- *   ONLY_TORN            the run does not end where events are out of order or numbers wrong.
+ *   WITHOUT_SETTLING     the sequence numbers of rejected events are forgotten.
+ *   ONLY_TORN            the run does not end at events out of order or wrong numbers.
  */
 /* leaves out: WALK_SIZE TAIL TAIL_FENCE: nothing is overwritten here; jump.pml */
 /* leaves out: LOOK_TAIL DATA_FENCE RECHECK_TAIL: likewise */
@@ -29,7 +29,7 @@
 #define NMIS 1
 #endif
 #define ATTEMPTS (TASK_EVENTS + INTERRUPTS + NMIS)
-#define UNITS 2 /* of an event */
+#define UNITS 2 /* the units of an event */
 
 /* Shared words, and the ring: never full here. Each unit has the sequence number of its event. */
 byte write_pos;
@@ -42,8 +42,8 @@ byte frontier;
 byte published;
 byte counter_copy;
 byte sequence;
-bool inside;        /* an emission is on its way */
-byte nested_missed; /* numbers owed to those that were turned away */
+bool inside;        /* an emission has begun and not ended */
+byte nested_missed; /* how many events were rejected and have no number yet */
 bool interrupts_are_on = true;
 bool in_interrupt;
 bool in_nmi;
@@ -53,7 +53,7 @@ byte read_pos;
 byte last_sequence;
 bool is_asleep;
 
-/* What must not be. */
+/* What must not happen. */
 bool an_event_is_torn;
 bool an_event_is_out_of_order;
 bool an_event_is_slept_through;
@@ -71,7 +71,7 @@ inline interrupts_off() {
 /* `was_on`: a handler runs with interrupts off, and leaves them so. */
 inline interrupts_back(was_on) { interrupts_are_on = was_on }
 
-/* kmes/guard.h: the critical section, or one more that is turned away. */
+/* kmes/guard.h: enters the critical section, or counts one more rejected event. */
 inline enter(was_on, is_turned_away) {
     interrupts_off();
     if
@@ -94,7 +94,7 @@ inline leave(was_on) {
     interrupts_back(was_on)
 }
 
-/* The numbers of those that were turned away are used up before the next one is given. */
+/* Skips the numbers of rejected events before the next number is given. */
 inline settle_nested(number) {
     number = nested_missed;
     nested_missed = nested_missed - number;
@@ -157,8 +157,8 @@ inline emit(was_on, is_turned_away, at, number) {
     fi
 }
 
-/* Two events that are published as one: each is a critical section, and so is the end. A task is
- * never turned away: whatever interrupts it runs to its end. */
+/* Two events that are published together: each is a critical section, and so is the end. A task is
+ * never rejected, as whatever interrupts it runs to its end. */
 /* path: batch */
 inline emit_batch(was_on, is_turned_away, at, number) {
     byte of_batch;
@@ -189,7 +189,7 @@ proctype task() provided (!in_interrupt && !in_nmi) {
 #endif
 }
 
-/* One after the other, each to its end, wherever they are let in. */
+/* Interrupts emit one after the other, each to its end, whenever interrupts are on. */
 proctype interrupts() provided (!in_nmi) { /* endless */
     byte at, number, came;
     bool is_turned_away;
@@ -218,7 +218,7 @@ end:
     od
 }
 
-/* The reference's reader, as far as it goes here: see consumer.pml and sleep.pml. */
+/* The reference's reader, as far as this model needs it: see consumer.pml and sleep.pml. */
 /* path: run */
 proctype consumer() { /* endless */
     byte seen, counter, first;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Model: a ring that is full, its writer, and a consumer that is lapped and jumps to the tail. As
- * it stands it is what the reference does; each -D takes one thing away, see the parts.
+ * Model: a full ring, its writer, and a consumer that is lapped and jumps to the tail. Without a -D
+ * it does what the reference does; each -D takes one thing away, see the parts.
  *
- * Stores become visible in their order and loads are done in theirs, one at a time. That is all of
- * x86-64 here: the consumer stores nothing that the producer loads, so a producer whose stores wait
- * is one that runs later. (What weaker machines add is E4 and E5: not this model's.)
+ * Stores become visible in order, and loads happen in order, one at a time. This is all that x86-64
+ * does here: the consumer stores nothing that the producer loads, so a producer whose stores wait
+ * behaves like one that runs later. (Weaker machines need E4 and E5, which this model leaves out.)
  *
- * Sizes:    CAPACITY; EVENTS that are written, each of any size up to half of it, alone or (with
- *           BATCHES) in a batch.
- * Start:    SURVIVOR: units of one published event that is there before (more than half: after a
- *           shrink), 0: none.
+ * Sizes:    CAPACITY; EVENTS: how many are written, each of any size up to half the capacity, alone
+ *           or (with BATCHES) in a batch.
+ * Start:    SURVIVOR: the units of one event that is published already (more than half the
+ *           capacity: after a shrink); 0: there is none.
  */
 /* leaves out: WAKE_FENCE NEED_WAKE COUNTER: nobody sleeps here; sleep_and_swap.pml */
 /* leaves out: LOOK_GENERATION: no buffer is left here; sleep_and_swap.pml */

@@ -3,19 +3,20 @@
  * The writer's side of the sleep: 5.1.7 steps 8 and 9 (kmes/producer.c). Positions count events.
  * What an event's bytes and the tail do is in jump.pml; here nothing is overwritten.
  *
- *   HAS_LIGHT_FENCE=1    no full fence here, but one of each consumer: sleep.pml, membarrier.
+ *   HAS_LIGHT_FENCE=1    no full fence here: each consumer makes one happen by membarrier
+ *                        (sleep.pml).
  *   WITHOUT_WAKE_FENCE   need_wake is loaded while the store of write_pos may still wait (E1).
  *   PRODUCER_CLEARS      the producer clears need_wake when it has seen it (against E12).
- *   FLAG_IS_CLEARED      somebody clears need_wake, once, inside the CPU, since no consumer is known
- *                        (kmes/user/producer_lease.cc); but there is one.
+ *   FLAG_IS_CLEARED      the CPU clears need_wake once because it knows of no consumer
+ *                        (kmes/user/producer_lease.cc), although there is one.
  *   CLEARS_WITHOUT_COUNTER, CLEARS_AFTER_COUNTER   ... and the counter does not move, or moves first.
  */
 
 /* The CPU's private copies (E13). */
-byte current_buffer; /* the one that it writes to */
-byte tail;           /* of that one */
-byte frontier;       /* behind the last event that is written */
-byte published;      /* what write_pos says, or will say */
+byte current_buffer; /* the buffer that it writes to */
+byte tail;           /* the tail of that buffer */
+byte frontier;       /* the end of the last event that is written */
+byte published;      /* write_pos once all its stores are visible */
 byte generation_of[BUFFERS];
 byte counter_of[BUFFERS];
 

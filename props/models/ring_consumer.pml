@@ -3,17 +3,17 @@
  * The drain loop in a ring that the writer laps: 5.1.8.1 with E6, E7, E20 (kmes/consumer.c). It
  * copies unit by unit; an event is delivered as a copy, after the second look at the tail.
  *
- *   LAP_WITHOUT_LOOK      after a lap it reads at the tail without a look at write_pos (E20).
+ *   LAP_WITHOUT_LOOK      reads at the tail after a lap without a look at write_pos (E20).
  *   DISCARD_WITHOUT_LOOK  likewise after a read that was discarded (E20).
- *   EMPTY_IF_EQUAL        empty only where read_pos == write_pos, not >= (E20).
- *   WITHOUT_RECHECK       no second look at the tail (5.1.8.1 step 5).
- *   CHECKED               which of the mishaps below end the run: their sum. Default: all.
+ *   EMPTY_IF_EQUAL        takes the ring as empty only if read_pos == write_pos, not >= (E20).
+ *   WITHOUT_RECHECK       has no second look at the tail (5.1.8.1 step 5).
+ *   CHECKED               the sum of the mistakes below that end the run. Default: all.
  */
 #define TORN 1    /* units of different events, or a wrong size */
-#define EARLY 2   /* not published when it is delivered */
-#define TWICE 4   /* delivered before, or older than one that was */
-#define CORRUPT 8 /* no event, and yet the tail has not passed */
-#define LEFT 16   /* the last event is published, and not delivered in the end */
+#define EARLY 2   /* an event is delivered before it is published */
+#define TWICE 4   /* an event is delivered again, or after a newer one */
+#define CORRUPT 8 /* there is no event, although the tail has not passed */
+#define LEFT 16   /* the last event is published, but not delivered at the end */
 #ifndef CHECKED
 #define CHECKED 31
 #endif
@@ -24,7 +24,7 @@ bool an_event_comes_twice;
 bool content_is_corrupt;
 bool an_event_is_left;
 
-byte last_sequence; /* delivered; 0: none */
+byte last_sequence; /* of the last delivered event; 0: none */
 
 #ifdef EMPTY_IF_EQUAL
 #define is_empty(position, end) ((position) == (end))
@@ -33,9 +33,10 @@ byte last_sequence; /* delivered; 0: none */
 #endif
 #define is_sound(size, available) ((size) > 0 && (size) <= (available)) /* E7 */
 
-hidden byte owner_there; /* inside one step only */
+hidden byte owner_there; /* used inside one step only */
 
-/* Published units at read_pos, which is not lapped; or goes to `nothing_there`. */
+/* Finds how many units are published at read_pos, which is not lapped; if none, jumps to
+ * `nothing_there`. */
 inline look(read_pos, available, seen) {
     do
     :: atomic {
@@ -58,7 +59,7 @@ inline look(read_pos, available, seen) {
     od
 }
 
-/* A copy of what lies at read_pos: its size, whose its first unit is, whether the others are. */
+/* Copies the event at read_pos: its size, its owner, and whether all units have the same owner. */
 inline read_event(read_pos, available, size, owner, copied, is_mixed) {
     atomic {
         size = size_in_header[read_pos % CAPACITY]; /* @READ_DATA consumer.c */
@@ -76,7 +77,7 @@ inline read_event(read_pos, available, size, owner, copied, is_mixed) {
     od
 }
 
-/* True where nothing at or behind read_pos was overwritten; else read_pos moves to the tail. */
+/* True if nothing from read_pos on was overwritten; else moves read_pos to the tail. */
 inline look_at_tail_again(read_pos, seen, is_whole) {
 #ifdef WITHOUT_RECHECK
     is_whole = true;

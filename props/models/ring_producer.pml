@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writer in a ring that is full: 5.1.7 steps 6 to 8 (kmes/producer.c, and the walk of
- * kmes/index.h). Positions count units of the ring; an event has 1 to half of the ring of them,
- * and each unit says whose it is. The first unit has the size, too.
+ * The writer in a full ring: 5.1.7 steps 6 to 8 (kmes/producer.c, and the walk of kmes/index.h).
+ * Positions count units of the ring. An event has at least one unit and at most half of the ring;
+ * each unit names its event, and the first unit also has the size.
  *
- *   EMPTIES                       the walk may meet an impossible size: all is dropped (E13).
+ *   EMPTIES                       the walk may meet an impossible size, and then drops all (E13).
  *   WITHOUT_PUBLISH_BEFORE_TAIL   a batch may move the tail past what is published (E8).
  */
 
@@ -20,7 +20,7 @@ byte frontier;
 byte published;
 byte sequence;
 
-/* What is true of each event, for the consumer's assertions. */
+/* The true size and state of each event, for the consumer's assertions. */
 byte true_size[SEQUENCES + 1];
 
 inline publish() {
@@ -30,7 +30,7 @@ inline publish() {
     }
 }
 
-/* Past what `size` units at the frontier overwrite, no more and no less. */
+/* Moves the tail past exactly the events that `size` units at the frontier overwrite. */
 inline make_room(size, new_tail) {
     if
     :: frontier + size - tail > CAPACITY ->

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Model: one CPU that emits and moves from buffer to buffer, consumers that drain, sleep and follow
- * it, store buffers between them. As it stands it is what the reference does; each -D takes one
+ * Model: one CPU emits and moves from buffer to buffer, consumers drain, sleep and follow it, and
+ * store buffers lie between them. Without a -D it does what the reference does; each -D takes one
  * thing away, see the parts. What must hold: no event of a drained buffer is lost, and when nothing
- * moves any more nobody sleeps on an event or on a buffer that was left.
+ * moves any more, no consumer sleeps on a retired buffer or on one that has an event for it.
  *
  * Sizes:    CONSUMERS (1 or 2), EVENTS, SWAPS (at most 3); BATCHES: events may stay unpublished for
  *           a while; BEGIN_ATTACHED: consumers do not attach first.
@@ -38,7 +38,7 @@
 #endif
 #define BUFFERS (SWAPS + 1)
 
-/* The shared words: which buffer an attach finds, and five of each buffer. */
+/* The shared words: the buffer that an attach finds, and five words of each buffer. */
 #define CURRENT 0
 #define WRITE_POS(buffer) (5 * (buffer) + 1)
 #define TAIL_POS(buffer) (5 * (buffer) + 2)
@@ -47,7 +47,7 @@
 #define NEED_WAKE(buffer) (5 * (buffer) + 5)
 #define WORDS (5 * BUFFERS + 1)
 
-/* What must not be. */
+/* What must not happen. */
 bool an_event_is_lost;
 bool an_event_is_slept_through;
 bool a_dead_buffer_is_slept_on;
@@ -123,7 +123,7 @@ proctype cpu() {
 }
 
 #ifdef NUDGE
-/* The nudges of a buffer that is mapped still, long after the swap. */
+/* Nudges a buffer that is still mapped, long after the swap. */
 proctype nudger() { /* endless */
     byte asked;
     byte buffer;

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared memory as processors see it: each has a first-in-first-out buffer of stores that are done
- * for itself and not yet visible to others (total store order: x86-64). Knows no protocol.
+ * Shared memory as processors see it: each has a first-in-first-out buffer of stores that it has
+ * done but that others do not see yet (total store order: x86-64). This part knows nothing of the
+ * protocol.
  *
- * A store into one's own buffer is nobody else's business: it may be one step with what precedes
- * it. Likewise a fence with the load behind it. Two loads, or a load behind a store, never are.
+ * No other processor sees a store enter the buffer, so it may be one step with what precedes it. A
+ * fence may be one step with the load after it. Two loads, or a store and a load after it, never
+ * are.
  *
  * Every word has one side that stores it and another that loads it, so no processor ever loads a
  * word of its own buffer; the assertion in `load` watches over that.
@@ -24,10 +26,10 @@
 #define PROCESSORS (1 + CONSUMERS)
 
 byte memory[WORDS];
-/* Of each: word, value, order. */
+/* The word, value and order of each waiting store. */
 chan store_buffer[PROCESSORS] = [STORE_BUFFER_DEPTH] of { byte, byte, bit };
 
-/* Of no step's state: used inside one step only. */
+/* Not part of the state: used inside one step only. */
 hidden byte arriving_word;
 hidden byte arriving_value;
 
@@ -42,13 +44,13 @@ inline load(processor, word, into) {
     }
 }
 
-/* A full fence: goes on when all stores before it are visible. */
+/* A full fence: waits until all stores before it are visible. */
 inline fence(processor) { empty(store_buffer[processor]) }
 
 /*
- * membarrier of a consumer: its own full fence, and then one at some moment on the processor that
- * produces. (What is waiting there becomes visible at that moment; here the consumer waits for
- * that, which leaves nothing out: each of these stores may arrive at any time.)
+ * A consumer's membarrier: its own full fence, and then one at some moment on the producer's
+ * processor, which makes the stores that wait there visible. Here the consumer waits until they
+ * are; this leaves no order out, as each of these stores may become visible at any time.
  */
 inline membarrier(processor) {
     fence(processor);
@@ -66,7 +68,7 @@ inline overtake(processor) {
     memory[arriving_word] = arriving_value
 }
 
-/* Each at any time. */
+/* Makes each waiting store visible at any time. */
 proctype store_buffers() { /* endless */
 end:
     do

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moving the CPU to the next buffer, and nudging one that was left behind (kmes/swap.c): 5.1.8.4.
- * Buffers are taken in order and never again. Positions are kept (E11).
+ * Moves the CPU to the next buffer, and nudges a retired one (kmes/swap.c): 5.1.8.4. Buffers are
+ * used in order, each once. Positions are kept (E11).
  *
- *   SHRINK                     the new buffer may be too small for what survives: any suffix (E10).
- *   NOTHING_SURVIVES           ... none of it.
+ *   SHRINK                     the new buffer may be too small for all, and keep a suffix (E10).
+ *   NOTHING_SURVIVES           ... or none of them.
  *   WITHOUT_SWAP_WAKE          a retired buffer's counter does not move and nobody is woken (E3).
  *   SWAP_WAKES_IF_ASKED        ... only if need_wake is seen set (E3).
  *   GENERATION_BEFORE_POINTER  the old generation is stored first (E19).
@@ -42,8 +42,8 @@ inline retire(buffer, asked) {
 #endif
 }
 
-/* The new buffer continues where the old one stands. Nobody can load a word of it before CURRENT is
- * seen to have changed, which is stored behind them: they need not wait in the store buffer. */
+/* The new buffer continues at the positions of the old one. Nobody can load a word of it before the
+ * change of CURRENT is visible, which is stored later, so these stores need no store buffer. */
 inline open_new(new_buffer) {
 #if defined(SHRINK)
     do
@@ -59,8 +59,8 @@ inline open_new(new_buffer) {
     memory[WRITE_POS(new_buffer)] = published                   /* @SWAP_PUBLISH swap.c */
 }
 
-/* Where an attach looks. It has no label: in the core it is private, and attaches are told of it
- * under a lock (E14), which orders at least as much. */
+/* Stores the buffer that an attach finds. The step has no label: in the core this is private, and
+ * an attach reads it under a lock (E14), which orders at least as much. */
 inline switch_pointer(new_buffer) {
     current_buffer = new_buffer;
     store(CPU, CURRENT, new_buffer)

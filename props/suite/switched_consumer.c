@@ -26,7 +26,7 @@
 
 // -- Switches --------------------------------------------------------------------------------
 
-// KEY(name, first word, ...): the first word is what holds where nothing is said.
+// KEY(name, first word, ...): the first word is the default.
 #define KEYS(KEY)                                                     \
     KEY(order, "counter-first", "flag-first")                         \
     KEY(barrier, "fence", "mfence", "xchg", "lock-add", "membarrier") \
@@ -113,7 +113,7 @@ static struct {
 static const struct key {
     const char* name;
     const char* words[6];
-    int* choice;  // the index of the word
+    int* choice;  // index of the chosen word
 } keys[] = {KEYS(AS_KEY)};
 
 #define AS_BUG(name, word) {word, &the.bug.name},
@@ -122,7 +122,7 @@ static const struct bug {
     bool* is_set;
 } bugs[] = {BUGS(AS_BUG)};
 
-// The words in the order of the table above.
+// The indices of words, in the order of the table above.
 enum { kCounterFirst, kFlagFirst };
 enum { kFence, kMfence, kXchg, kLockAdd, kMembarrier };
 enum { kWait, kBitset, kWaitv };
@@ -204,9 +204,9 @@ struct mapping {
 
 struct consumer {  // of one CPU, used by one thread
     int cpu;
-    bool more;                 // it has not ended, nor been refused
-    int given_fd;              // of the attach for all CPUs; -1: none
-    struct mapping now, left;  // `left`: let go one change of buffers later
+    bool more;                 // neither ended nor refused
+    int given_fd;              // from one attach for all CPUs; -1: none
+    struct mapping now, left;  // `left`: unmapped one change of buffers later
     uint64_t generation;
     bool replaced;  // known to have a successor, whatever generation shows (E19)
     uint64_t read_pos;
@@ -214,8 +214,8 @@ struct consumer {  // of one CPU, used by one thread
     uint8_t* copy;  // room for capacity bytes
     struct said {   // what a delivery changes
         uint64_t last_sequence;
-        uint64_t newest;  // from this buffer
-        bool has_ended;   // that was the end event
+        uint64_t newest;  // last sequence number from this buffer
+        bool has_ended;   // the last event was the end event
         size_t used;
     } said;
     char report[4 * kChunkBytes];
@@ -248,7 +248,7 @@ static bool refuse(struct consumer* c, const char* reason) {
 
 // -- Attaching and mapping ---------------------------------------------------------------------
 
-// 0, or ERANGE for too few slots.
+// Returns 0, or ERANGE if there are too few slots; exits on other errors that last.
 static int attach_all(int* fds, int* count, uint64_t* capacity) {
     const int slots = *count;
     for (int tries = 0; syscall(kAttachCall, fds, count, capacity) != 0; tries++) {
@@ -269,7 +269,7 @@ static int find_cpu_count(void) {
     return count;
 }
 
-// The fd of one CPU's present buffer; the others are closed. One thread at a time holds a set.
+// The fd of one CPU's current buffer; closes the others. One thread at a time has fds of all CPUs.
 static int attach(int cpu, uint64_t* capacity) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     int fds[kMostCpus], count = cpu_count;
@@ -303,7 +303,7 @@ static void let_go(struct mapping* mapping) {
     mapping->meta = NULL;
 }
 
-// The old buffer, when the new one is mapped.
+// Leaves the old buffer once the new one is mapped.
 static void leave_buffer(struct consumer* c) {
     if (the.fd == kFdLate) {
         let_go(&c->left);
@@ -328,13 +328,13 @@ static uint64_t first_position(struct consumer* c, bool is_first) {
     const struct metadata* meta = meta_of(c);
     if (the.bug.begins_at_end || (the.bug.skips_new && !is_first)) return ACQUIRE(&meta->write_pos);
     if (the.bug.keeps_position && !is_first) return c->read_pos;
-    // E11. From 0 it comes to tail_pos as one that was lapped.
+    // E11. If it begins at 0, it moves to tail_pos as after a lap.
     return the.start == 0 ? ACQUIRE(&meta->tail_pos) : 0;
 }
 
 static void find_place(struct consumer* c);
 
-// 5.1.8.3 steps 2 to 6, for the first buffer as for each later one. False if it is refused.
+// 5.1.8.3 steps 2 to 6, for the first and each later buffer. False if it refuses the buffer.
 static bool take_buffer(struct consumer* c) {
     const bool is_first = meta_of(c) == NULL;
     if (the.fd == kFdFirst) let_go(&c->now);
@@ -389,7 +389,7 @@ static void copy_bytes(uint8_t* to, const uint8_t* from, size_t size) {
     for (size_t i = 0; i < size; i++) to[i] = __atomic_load_n(from + i, __ATOMIC_RELAXED);
 }
 
-// Out of the ring, which may be overwritten meanwhile.
+// Copies out of the ring, whose bytes may be overwritten meanwhile.
 static void copy_out(void* to, const uint8_t* from, size_t size) {
     if (the.copier == kCopyWords) copy_words(to, from, size);
     if (the.copier == kCopyBytes) copy_bytes(to, from, size);
@@ -398,13 +398,13 @@ static void copy_out(void* to, const uint8_t* from, size_t size) {
         __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(size) : : "memory");
 }
 
-// An event whose sizes are believed: in the ring, or in a copy.
+// An event with checked sizes, in the ring or in a copy.
 struct view {
     struct header header;
     const uint8_t* bytes;
 };
 
-// E7. More than half of the capacity can be: such an event has survived a shrink.
+// E7. An event may have more than half of the capacity if it survived a shrink.
 static bool has_sound_sizes(const struct consumer* c, const struct header* header,
                             uint64_t readable) {
     if (the.bug.no_bounds) return true;
@@ -474,7 +474,7 @@ static void leave_event(struct consumer* c, uint64_t size, uint64_t write_pos) {
     if (the.write == 1 || c->said.used >= kChunkBytes) flush(c);
 }
 
-// Step 4: the header, and the event where it is to be read. False if its sizes cannot be right.
+// Step 4: reads the header, and finds or copies the event. False if its sizes cannot be right.
 static bool read_event(struct consumer* c, uint64_t readable, struct view* event) {
     const uint8_t* at = data_at(c, c->read_pos);
     if (readable < sizeof event->header || readable > c->now.capacity) return false;
@@ -487,7 +487,7 @@ static bool read_event(struct consumer* c, uint64_t readable, struct view* event
     return true;
 }
 
-// One event, by a copy or in place. In place it is delivered first, and taken back if it was
+// Reads one event, by a copy or in place. In place, it is delivered first and taken back if it was
 // overwritten meanwhile (E6).
 static enum taken take_one(struct consumer* c, uint64_t write_pos) {
     struct metadata* meta = meta_of(c);
@@ -519,8 +519,8 @@ static enum taken take_one(struct consumer* c, uint64_t write_pos) {
     return more ? kWentOn : kEnded;
 }
 
-// Everything that is published, in one copy and with one check; what was overwritten meanwhile is
-// left out of it. What is looked at is whole: no size in it can be torn.
+// Reads all that is published by one copy with one check, and leaves out what was overwritten
+// meanwhile. The rest is whole: no size in it can be torn.
 static enum taken take_many(struct consumer* c, uint64_t write_pos) {
     struct metadata* meta = meta_of(c);
     const uint64_t bytes = write_pos - c->read_pos;
@@ -549,7 +549,7 @@ static enum taken take_many(struct consumer* c, uint64_t write_pos) {
     return kWentOn;
 }
 
-// E21 apart from the drain: to the first event that is newer than all that were delivered.
+// E21 before the drain: moves to the first event newer than all delivered ones.
 static void find_place(struct consumer* c) {
     struct metadata* meta = meta_of(c);
     while (!the.bug.delivers_twice && c->said.last_sequence != 0) {
@@ -564,7 +564,7 @@ static void find_place(struct consumer* c) {
         if (tail > c->read_pos) {
             move_to(c, tail);
         } else {
-            if (!has_header || !has_sound_sizes(c, &header, readable)) return;  // the drain says so
+            if (!has_header || !has_sound_sizes(c, &header, readable)) return;  // drain() refuses
             if (header.sequence > c->said.last_sequence) return;
             move_to(c, c->read_pos + header.event_size);
         }
@@ -573,8 +573,8 @@ static void find_place(struct consumer* c) {
 
 enum drained { kEmpty, kMore, kOver };
 
-// Until it is empty, or the budget is used up. After each move of read_pos it looks at write_pos
-// again (E20).
+// Reads until the buffer is empty or the budget is used up. After each move of read_pos it looks at
+// write_pos again (E20).
 static enum drained drain(struct consumer* c) {
     for (int n = 0; budget == 0 || n < budget; n++) {
         const uint64_t write_pos = ACQUIRE(&meta_of(c)->write_pos);
@@ -588,11 +588,11 @@ static enum drained drain(struct consumer* c) {
 
 // -- Changes of buffers (5.1.8.3) --------------------------------------------------------------
 
-// Drains until there is nothing in the CPU's present buffer. False if this CPU has ended.
+// Drains until the CPU's current buffer is empty. False if this CPU has ended.
 static bool work(struct consumer* c) {
     for (;;) {
-        // Asked before the drain, it is the last write_pos of a retired buffer that the drain sees
-        // (E24); asked after it, the buffer is drained again.
+        // If generation is read before the drain, the drain sees the last write_pos of a retired
+        // buffer (E24); if after it, the buffer is drained again.
         bool is_old = the.ask == 0 && is_retired(c);
         enum drained drained = is_old && the.bug.no_draining ? kEmpty : drain(c);
         if (!the.bug.reports_late || drained == kOver) flush(c);
@@ -615,7 +615,7 @@ static bool work(struct consumer* c) {
 struct sleeper {  // a thread
     struct consumer* consumers;
     int count;
-    int turn;  // whose word is waited on, where only one can be
+    int turn;  // the consumer whose counter it waits on if it can wait on one only
 };
 
 #define EACH(sleeper, c)                                                                         \
@@ -649,8 +649,7 @@ static void read_counters(struct sleeper* sleeper) {
     EACH(sleeper, c) c->counter = ACQUIRE(&meta_of(c)->futex_counter);
 }
 
-// Asks to be woken. E2: the counter is read before the last look, in one of the two orders that are
-// right.
+// Asks to be woken. E2: reads the counter before the last look, in one of the two right orders.
 static void ask(struct sleeper* sleeper) {
     const bool reads = !the.bug.counter_late && !the.bug.counter_once;
     if (reads && the.order == kCounterFirst) read_counters(sleeper);
@@ -661,7 +660,7 @@ static void ask(struct sleeper* sleeper) {
     if (reads && the.order == kFlagFirst) read_counters(sleeper);
 }
 
-// Whether there is nothing to do, on any CPU. E3: write_pos and generation.
+// Whether no CPU has anything to do. E3: looks at write_pos and generation.
 static bool is_idle(struct sleeper* sleeper) {
     bool idle = true;
     EACH(sleeper, c) {
