@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // A KMES consumer in C++20 on the reader of this project (kmes/reader.h): the reference testee, and
-// an example of the reader's use. The drain loop, the sleep and the change of buffers are the
-// reader's; what is left here is how one attaches and maps (5.1.5), a thread for each CPU, and the
-// records of the testee contract. It must not know how anybody tests it.
+// an example of the reader's use. The reader has the drain loop, the sleep and the change of
+// buffers; this file has the attach and the mapping (5.1.5), a thread for each CPU, and the records
+// of the testee contract. It must not know how it is tested.
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -39,14 +39,14 @@ int report_fd = 1;
     std::exit(1);
 }
 
-// No rings yet, or a machine or a program that lacks a means.
+// An error that may pass: there are no rings yet, or memory, files or a right are missing.
 bool may_pass(int error) {
     return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
            error == EPERM;
 }
 
-// kmes_attach. Tries again, with rests, while it fails so that it may pass; asks again for the
-// slots needed (ERANGE). The fds belong to the caller.
+// Calls kmes_attach, again after a pause on an error that may pass, and with more slots after
+// ERANGE. The caller closes the fds.
 std::vector<int> attach_all(std::uint64_t* capacity_bytes) {
     std::vector<int> fds(1);
     for (int tries = 0;; tries++) {
@@ -64,8 +64,8 @@ std::vector<int> attach_all(std::uint64_t* capacity_bytes) {
     }
 }
 
-// The fd of the buffer that this CPU writes to now, and which one that is. The lock keeps the
-// threads from holding fds for all CPUs each.
+// The fd of the buffer that this CPU writes to now, and its identity. The lock allows only one
+// thread at a time to hold fds for all CPUs.
 int attach_cpu(std::uint16_t cpu, std::uint64_t* capacity_bytes, kmes_mapping* mapping) {
     static std::mutex lock;
     const std::lock_guard guard(lock);
@@ -141,7 +141,7 @@ class Consumer {
         kmes_reader_config config = {};
         config.attach_functions = {attach, identify, detach, nullptr};
         config.platform = &platform_;
-        platform_.sleep = sleep_on;  // a reader needs nothing else of a platform
+        platform_.sleep = sleep_on;  // the only function of a platform that a reader needs
         config.sharing = KMES_EXCLUSIVE;
         config.stop_on_corrupt = true;
         config.cpu_id = cpu_;
@@ -156,12 +156,12 @@ class Consumer {
     }
 
   private:
-    // Until the last event, or an error.
+    // Runs until the last event, or an error.
     int consume() {
         for (;;) {
             kmes_event_view view;
             int found = kmes_reader_next(&reader_, event_.data(), event_.size(), &view);
-            if (found == -EMSGSIZE) {  // nothing is consumed; the next try may meet another one
+            if (found == -EMSGSIZE) {  // nothing is consumed; the next call may find another event
                 event_.resize(view.event_size);
                 continue;
             }

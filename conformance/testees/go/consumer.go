@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // A KMES consumer in one file of Go, with the standard library only: copy from it what you need. It
-// knows the specification (5.1), its errata (E..) and the testee contract. A goroutine for each CPU
-// drains the CPU's buffer, sleeps while it is empty, and moves on to the next after a resize.
+// follows the specification (5.1), its errata (E..) and the testee contract. For each CPU, one
+// goroutine drains the buffer, sleeps while it is empty, and takes the next one after a resize.
 package main
 
 import (
@@ -31,11 +31,11 @@ const (
 var (
 	little     = binary.LittleEndian
 	reportFile = os.Stdout
-	attachLock sync.Mutex // keeps the goroutines from holding files for all CPUs each
+	attachLock sync.Mutex // only one goroutine at a time holds files for all CPUs
 )
 
-// attach is kmes_attach: an fd for the CPU's current buffer, its identity, the capacity, the number
-// of CPUs. It rests and tries again while there are no rings or no means; it adds slots (ERANGE).
+// attach calls kmes_attach: an fd for the CPU's current buffer, its identity, the capacity, the
+// number of CPUs. It tries again while rings or means are missing, and adds slots after ERANGE.
 func attach(cpu int) (fd int, status syscall.Stat_t, capacity uint64, count int32) {
 	attachLock.Lock()
 	defer attachLock.Unlock()
@@ -79,7 +79,7 @@ type consumer struct { // of one CPU, private to its goroutine
 	fence                uint32
 }
 
-// Go's atomics are sequentially consistent: more than the acquire and release that are asked for.
+// Go's atomics are sequentially consistent, which is more than the required acquire and release.
 func (c *consumer) load(field int) uint64 {
 	return atomic.LoadUint64((*uint64)(unsafe.Pointer(&c.ring[field])))
 }
@@ -96,8 +96,8 @@ func (c *consumer) refuse(reason string) bool {
 	return false
 }
 
-// takeBuffer is 5.1.8.3 steps 2 to 6, for the first buffer as for each later one. False: the buffer
-// is refused. Reserved bytes belong to later versions: they are no reason.
+// takeBuffer does 5.1.8.3 steps 2 to 6, for the first and each later buffer. False: it refuses the
+// buffer. Reserved bytes are no reason to refuse: later versions may use them.
 func (c *consumer) takeBuffer() bool {
 	fd, taken, capacity, _ := attach(c.cpu)
 	ring, err := syscall.Mmap(fd, 0, int(metadataBytes+2*capacity),
@@ -106,7 +106,7 @@ func (c *consumer) takeBuffer() bool {
 	if err != nil {
 		return c.refuse("cannot be mapped")
 	}
-	syscall.Munmap(c.ring) // the one before, if there is one
+	syscall.Munmap(c.ring) // the previous mapping, if there is one
 	c.ring, c.capacity = ring, capacity
 	switch {
 	case string(ring[:8]) != "KMESRING":
@@ -120,20 +120,20 @@ func (c *consumer) takeBuffer() bool {
 	case little.Uint64(ring[dataOffsetAt:]) != metadataBytes:
 		return c.refuse("bad data_offset")
 	}
-	// E19: a buffer that was retired since the attach shows its successor's generation already, so
-	// no change would follow. If it is the CPU's buffer even now, it was alive.
+	// E19: a buffer retired since the attach already shows its successor's generation, so no change
+	// would follow. If it still is the CPU's current buffer, the generation is its own.
 	c.generation = c.load(generation)
 	again, current, _, _ := attach(c.cpu)
 	syscall.Close(again)
 	c.replaced = current.Ino != taken.Ino || current.Dev != taken.Dev
-	// E11: positions say nothing about another buffer. The oldest event is the start (with E21).
+	// E11: positions of the old buffer say nothing about this one. Start at its oldest event (E21).
 	c.readPos = c.load(tailPos)
 	c.report = fmt.Appendf(c.report, "G %d %d\n", c.cpu, c.generation)
 	return true
 }
 
-// copyEvent is 5.1.8.1 step 4: a private copy of the event (E6). False: its sizes, torn perhaps,
-// cannot be right (E7). More than half of the capacity can be: such an event survived a shrink.
+// copyEvent is 5.1.8.1 step 4: a private copy of the event (E6). False: its sizes cannot be right;
+// they may be torn (E7). An event of more than half of the capacity can have survived a shrink.
 func (c *consumer) copyEvent(readable uint64) bool {
 	if readable < headerBytes || readable > c.capacity {
 		return false
@@ -149,7 +149,7 @@ func (c *consumer) copyEvent(readable uint64) bool {
 	return sound
 }
 
-// deliver reports the copied event, unless an earlier buffer held it too. False: the last one.
+// deliver reports the copied event, unless an earlier buffer held it too. False: the end event.
 func (c *consumer) deliver() bool {
 	timestamp, sequence := little.Uint64(c.event[8:]), little.Uint64(c.event[16:])
 	if sequence <= c.lastSequence {
@@ -173,7 +173,7 @@ func (c *consumer) deliver() bool {
 	return string(kind) != "kmes.conformance.end"
 }
 
-// drain is 5.1.8.1. False: this CPU has ended. A move of readPos leads to step 1: empty? (E20)
+// drain is 5.1.8.1. False: this CPU has ended. Each move of readPos leads back to step 1 (E20).
 func (c *consumer) drain() bool {
 	for {
 		end := c.load(writePos) // step 1
@@ -200,13 +200,13 @@ func (c *consumer) isRetired() bool { // by any change, not only plus one (E15);
 	return c.replaced || c.load(generation) != c.generation
 }
 
-// sleepUntilWoken is 5.1.8.2, alone on the buffer (E12). Go has no atomic bytes: the flag has four.
+// sleepUntilWoken is 5.1.8.2, alone on the buffer (E12). Go has no atomic bytes: it stores four.
 func (c *consumer) sleepUntilWoken() {
 	word := (*uint32)(unsafe.Pointer(&c.ring[futexCounter]))
 	flag := (*uint32)(unsafe.Pointer(&c.ring[needWake]))
 	counter := atomic.LoadUint32(word)                   // E2: before the re-check
 	atomic.SwapUint32(flag, 1)                           // E1: a full barrier
-	if c.load(writePos) <= c.readPos && !c.isRetired() { // E3: both are looked at again
+	if c.load(writePos) <= c.readPos && !c.isRetired() { // E3: looks at both again
 		_, _, err := syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait,
 			uintptr(counter), 0, 0, 0)
 		if err != 0 && err != syscall.EAGAIN && err != syscall.EINTR { // all count as a wake
@@ -218,7 +218,7 @@ func (c *consumer) sleepUntilWoken() {
 
 func (c *consumer) consume() {
 	for more := c.takeBuffer(); more; {
-		// Asked before the drain, which then sees the last write_pos of a retired buffer (E10, E24).
+		// Before the drain, so that it sees the last write_pos of a retired buffer (E10, E24).
 		retired := c.isRetired()
 		more = c.drain()
 		c.flush()

@@ -25,14 +25,14 @@ GENERATION, WRITE_POS, TAIL_POS, FUTEX_COUNTER, NEED_WAKE = 32, 64, 72, 128, 132
 # event_size, header_size, timestamp, sequence, cpu_id, origin_class, type_len; then the type.
 HEADER = struct.Struct("<IIQQHBH")
 
-# CDLL lets the other threads run during a call, which a wait must; PyDLL does not, and is quicker.
+# CDLL lets other threads run during a call, as a wait must; PyDLL does not, and is faster.
 libc = ctypes.CDLL(None, use_errno=True)
 libc.syscall.restype = ctypes.c_long
 libc.mmap.restype = ctypes.c_void_p
 libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t] + [ctypes.c_int] * 3 + [ctypes.c_long]
 libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
 
-# Python has no atomics of its own. The run-time library of the compilers has them as functions.
+# Python has no atomics. The run-time library of the compilers has them as functions.
 RELAXED, ACQUIRE, SEQ_CST = 0, 2, 5
 try:
     atomic = ctypes.PyDLL("libatomic.so.1")
@@ -45,8 +45,8 @@ except (OSError, AttributeError):
     if platform.machine() != "x86_64":
         sys.exit("libatomic.so.1 is needed: without it Python cannot order its accesses here")
 
-    # x86-64 does it without: it keeps loads in order, and ctypes copies an aligned number in one
-    # piece (CPython: memcpy of a constant size). The full barrier is a system call, and slow.
+    # x86-64 works without it: loads stay in order, and ctypes copies an aligned number in one piece
+    # (CPython: memcpy of a constant size). The full barrier is a system call, and slow.
     def load_64(address, _):
         return ctypes.c_uint64.from_address(address).value
 
@@ -61,11 +61,11 @@ except (OSError, AttributeError):
             raise OSError(ctypes.get_errno(), "neither libatomic.so.1 nor membarrier")
 
 
-attach_lock = threading.Lock()  # keeps the threads from holding files for all CPUs each
+attach_lock = threading.Lock()  # only one thread at a time holds files for all CPUs
 
 
 def attach(cpu):
-    """The CPU's current buffer, the capacity, the number of CPUs. Rests while it lacks a means."""
+    """The CPU's current buffer, the capacity, the number of CPUs. Retries while means are short."""
     may_pass = errno.EAGAIN, errno.EPERM, errno.ENOMEM, errno.ENFILE, errno.EMFILE
     count, capacity = ctypes.c_int(2), ctypes.c_uint64()
     with attach_lock:
@@ -84,7 +84,7 @@ def attach(cpu):
 
 
 def fnv_1a(payload):
-    """The loop is what takes the time in Python: four bytes a turn, one reduction modulo 2^64."""
+    """FNV-1a. The loop is slow in Python: so four bytes a turn, with one reduction modulo 2^64."""
     digest, whole = 0xCBF29CE484222325, len(payload) & ~3
     for a, b, c, d in zip(*(payload[i:whole:4] for i in range(4))):
         digest = ((digest ^ a) * 0x100000001B3 ^ b) * 0x100000001B3
@@ -118,7 +118,7 @@ class Consumer:
             rest = rest[os.write(self.report_fd, rest) :]
 
     def take_buffer(self):
-        """5.1.8.3 steps 2 to 6, for the first buffer as for each later one."""
+        """5.1.8.3 steps 2 to 6, for the first and each later buffer."""
         fd, capacity, _ = attach(self.cpu)
         if capacity < 32 or capacity & (capacity - 1) or capacity >> 60:
             raise Refused("capacity %d is no power of two" % capacity)
@@ -132,23 +132,23 @@ class Consumer:
         fields = STATIC_FIELDS.unpack(ctypes.string_at(base, STATIC_FIELDS.size))
         if fields[:2] != (b"KMESRING", 1):
             raise Refused("magic %r, version %d" % fields[:2])
-        if fields[4:] != (capacity, METADATA_BYTES):  # E14. Reserved bytes are no reason.
+        if fields[4:] != (capacity, METADATA_BYTES):  # E14. Reserved bytes are not checked.
             raise Refused("capacity %d or data_offset %d" % fields[4:])
-        # E19: a buffer that was retired since the attach shows its successor's generation already,
-        # so no change would follow. If it is the CPU's buffer even now, it was alive.
+        # E19: a buffer retired since the attach already shows its successor's generation, so no
+        # change would follow. If it still is the CPU's current buffer, the generation is its own.
         self.generation = self.load(GENERATION)
         current = attach(self.cpu)[0]
         self.replaced = not os.path.samestat(os.fstat(fd), os.fstat(current))
         os.close(fd)  # the mapping stays
         os.close(current)
-        # E11: positions in one buffer say nothing about another. The oldest event is the start;
-        # what was delivered from an earlier buffer is told by its sequence number.
+        # E11: positions of the old buffer say nothing about this one. Start at its oldest event;
+        # sequence numbers show which events were delivered from an earlier buffer (E21).
         self.read_pos = self.load(TAIL_POS)
         self.report.append("G %d %d\n" % (self.cpu, self.generation))
 
     def copy_event(self, readable):
-        """5.1.8.1 step 4: a private copy of the event (E6). None if its sizes, torn perhaps, cannot
-        be right (E7). More than half of the capacity can be: it has survived a shrink."""
+        """5.1.8.1 step 4: a private copy of the event (E6). None if its sizes cannot be right; they
+        may be torn (E7). An event of more than half of the capacity can have survived a shrink."""
         at = self.base + METADATA_BYTES + (self.read_pos & (self.capacity - 1))
         if not HEADER.size <= readable <= self.capacity:
             return None
@@ -159,7 +159,7 @@ class Consumer:
         return ctypes.string_at(at, event_size)
 
     def deliver(self, event):
-        """Reports the event, unless an earlier buffer held it too. False if it is the last one."""
+        """Reports the event, unless an earlier buffer held it too. False if it is the end event."""
         _, header_size, timestamp, sequence, _, origin, type_len = HEADER.unpack_from(event)
         if sequence <= self.last_sequence:
             return True
@@ -175,7 +175,7 @@ class Consumer:
 
     def drain(self):
         """5.1.8.1. True once the buffer is empty, false if this CPU has ended. After each move of
-        read_pos it begins with write_pos again: tail_pos may have come as far as that (E20)."""
+        read_pos it loads write_pos again, as tail_pos may have reached it (E20)."""
         while True:
             write_pos = self.load(WRITE_POS)  # step 1
             if self.read_pos >= write_pos:
@@ -213,8 +213,8 @@ class Consumer:
     def consume(self):
         self.take_buffer()
         while True:
-            # Asked before the drain: it then sees the last write_pos of a retired buffer (E24), and
-            # all that is in it is delivered, be the next one too small for it (E10).
+            # Before the drain, so that the drain sees the last write_pos of a retired buffer (E24)
+            # and delivers all of it, even if the next buffer is too small for that (E10).
             retired = self.is_retired()
             if not self.drain():
                 return

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A KMES consumer in one file of Rust, with nothing but std: copy from it what you need. It knows
-// the specification (5.1), its errata (E..) and the testee contract. One thread a CPU drains the
-// CPU's buffer, sleeps while it is empty, and moves on to the next after a resize. Edition 2021.
+// A KMES consumer in one file of Rust, with only std: copy from it what you need. It follows the
+// specification (5.1), its errata (E..) and the testee contract. For each CPU, one thread drains
+// the buffer, sleeps while it is empty, and takes the next one after a resize. Edition 2021.
 use std::io::{Error, ErrorKind, Write};
 use std::os::raw::{c_int, c_long};
 use std::os::unix::{fs::MetadataExt, io::AsRawFd, io::FromRawFd};
@@ -41,9 +41,9 @@ fn die(what: &str) -> ! {
     process::exit(1)
 }
 
-/// kmes_attach: the CPU's current buffer, the capacity, the number of CPUs. Rests and tries again
-/// while it fails with EPERM, EAGAIN, ENOMEM, ENFILE or EMFILE; adds slots (ERANGE). The lock keeps
-/// the threads from holding files for all CPUs each: those of the others are closed here.
+/// Calls kmes_attach: the CPU's current buffer, the capacity, the number of CPUs. Tries again after
+/// EPERM, EAGAIN, ENOMEM, ENFILE or EMFILE, and adds slots after ERANGE. Closes the files of other
+/// CPUs; the lock allows only one thread at a time to hold all of them.
 fn attach(cpu: usize) -> (File, u64, usize) {
     static LOCK: Mutex<()> = Mutex::new(());
     let _guard = LOCK.lock();
@@ -77,8 +77,8 @@ impl Drop for Buffer {
 }
 
 impl Buffer {
-    /// 5.1.8.3 steps 2 to 4, for the first buffer as for each later one, or the reason to refuse
-    /// it. Reserved bytes belong to later versions: they are none.
+    /// 5.1.8.3 steps 2 to 4, for the first and each later buffer, or the reason to refuse it.
+    /// Reserved bytes are no reason: later versions may use them.
     fn take(cpu: usize) -> Result<Buffer, &'static str> {
         let (file, capacity, _) = attach(cpu);
         let size = METADATA_BYTES.saturating_add(capacity.saturating_mul(2)) as usize;
@@ -96,8 +96,8 @@ impl Buffer {
             _ if meta.data_offset != METADATA_BYTES => return Err("bad data_offset"),
             _ => meta.generation.load(Acquire),
         };
-        // E19: a buffer that was retired since the attach shows its successor's generation already,
-        // so no change would follow. If it is the CPU's buffer even now, it was alive.
+        // E19: a buffer retired since the attach already shows its successor's generation, so no
+        // change would follow. If it still is the CPU's current buffer, the generation is its own.
         let inode = |file: File| file.metadata().map(|status| (status.dev(), status.ino())).ok();
         let replaced = inode(file) != inode(attach(cpu).0);
         Ok(Buffer { meta, size, capacity, generation, replaced })
@@ -107,8 +107,8 @@ impl Buffer {
         self.replaced || self.meta.generation.load(Acquire) != self.generation // any change (E15)
     }
 
-    /// 5.1.8.1 step 4: a private copy of the event (E6). None if its sizes, torn perhaps, cannot
-    /// be right (E7). More than half of the capacity can be: such an event has survived a shrink.
+    /// 5.1.8.1 step 4: a private copy of the event (E6). None if its sizes cannot be right; they
+    /// may be torn (E7). An event of more than half of the capacity can have survived a shrink.
     fn copy_event(&self, position: u64, readable: u64) -> Option<Vec<u8>> {
         let data = self.meta as *const Metadata as u64 + METADATA_BYTES;
         let from = data + (position & (self.capacity - 1)); // 5.1.4: in one piece from here
@@ -161,7 +161,7 @@ impl Consumer {
         self.report.clear();
     }
 
-    /// Reports the event, unless an earlier buffer held it too. False if it is the last one.
+    /// Reports the event, unless an earlier buffer held it too. False if it is the end event.
     fn deliver(&mut self, event: &[u8]) -> bool {
         let (timestamp, sequence) = (number(&event[8..16]), number(&event[16..24]));
         if sequence <= self.last_sequence {
@@ -187,7 +187,7 @@ impl Consumer {
     }
 
     /// 5.1.8.1. True once the buffer is empty, false if this CPU has ended. After each move of
-    /// read_pos it begins with write_pos again: tail_pos may have come as far as that (E20).
+    /// read_pos it loads write_pos again, as tail_pos may have reached it (E20).
     fn drain(&mut self, buffer: &Buffer) -> Result<bool, &'static str> {
         loop {
             let write_pos = buffer.meta.write_pos.load(Acquire); // step 1
@@ -208,17 +208,17 @@ impl Consumer {
         }
     }
 
-    /// Until this CPU has ended. The error is the reason to refuse a buffer.
+    /// Runs until this CPU has ended. The error is the reason to refuse a buffer.
     fn consume(&mut self) -> Result<(), &'static str> {
         loop {
             let buffer = Buffer::take(self.cpu)?;
             self.report.extend(format!("G {} {}\n", self.cpu, buffer.generation).bytes());
-            // E11: positions in one buffer say nothing about another. The oldest event is the
-            // start; what was delivered before is told by its sequence number.
+            // E11: positions of the old buffer say nothing about this one. Start at its oldest
+            // event; sequence numbers show which events were delivered before (E21).
             self.read_pos = buffer.meta.tail_pos.load(Acquire);
             loop {
-                // Asked before the drain: it then sees the last write_pos of a retired buffer
-                // (E24), and delivers all of it, be the next one too small for it (E10).
+                // Before the drain, so that the drain sees the last write_pos of a retired buffer
+                // (E24) and delivers all of it, even if the next buffer is too small (E10).
                 let retired = buffer.is_retired();
                 let more = self.drain(&buffer)?;
                 self.flush();

@@ -164,7 +164,7 @@ bool refuse(Cpu& c, const char* reason) {
     return false;
 }
 
-// No rings yet, or a machine or a program that lacks a means.
+// An error that may pass: there are no rings yet, or memory, files or a right are missing.
 bool may_pass(int error) {
     return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
            error == EPERM;

@@ -79,7 +79,7 @@ fn attach(cpu: usize) -> (File, u64) {
     (unsafe { File::from_raw_fd(fds[cpu]) }, capacity)
 }
 
-/// What is read in the ring may change under the reader: byte by byte and volatile.
+/// Bytes in the ring may change while they are read, so each is read by a volatile access.
 fn peek(at: *const u8, bytes: u64) -> u64 {
     let byte = |i: u64| unsafe { at.add(i as usize).read_volatile() };
     (0..bytes).rev().fold(0, |value, i| value << 8 | u64::from(byte(i)))
@@ -163,7 +163,7 @@ impl Consumer {
         self.replaced || self.meta().generation.load(Acquire) != self.generation
     }
 
-    /// Reads the event where it stands. None if its sizes cannot be right.
+    /// Reads the event in the ring. None if its sizes cannot be right.
     fn read_event(&self, readable: u64) -> Option<Event> {
         let at = self.meta as u64 + PAGE + (self.read_pos & (self.capacity - 1));
         let at = at as *const u8;

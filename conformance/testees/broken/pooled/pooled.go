@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A correct consumer, which the patches beside it break: a goroutine a CPU. One lock is held to
-// attach, another to report. Go 1.19 or newer, without cgo.
+// A correct consumer, which the patches beside it break: a goroutine for each CPU. One lock
+// guards attaches, another the report. Go 1.19 or newer, without cgo.
 package main
 
 import (

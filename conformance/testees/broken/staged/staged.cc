@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A correct consumer, which the patches beside it break: a thread a CPU copies a window of 256 KiB
-// of the ring into a staging buffer and parses there. The part of an event at the window's end is
-// carried over to the next. After a change of buffers, the old one is drained in a state of its
-// own. Records are queued as structs, 4096 of them, and formatted when they are flushed. Types are
+// A correct consumer, which the patches beside it break: a thread for each CPU copies a window of
+// 256 KiB of the ring into a staging buffer and parses it there. It carries a partial event at the
+// window's end over to the next window. A state of its own drains the old buffer after a change.
+// Up to 4096 records are queued as structs, and formatted when they are flushed. Types are
 // interned. It uses only metadata.h of this tree.
 #include <immintrin.h>
 #include <linux/futex.h>
@@ -214,7 +214,7 @@ void keep_type(Queue& q, const char* type, Record& record) {
 
 // ---- the buffers ----
 
-// Nothing where it fails for good.
+// Nothing if it fails for good.
 std::vector<int> attach_all(uint64_t& capacity) {
     std::vector<int> fds(cpu_count, -1);
     for (;;) {
@@ -349,7 +349,7 @@ Outcome corrupt(Cpu& c, const char* fault) {
     return kCorrupt;
 }
 
-// What was overwritten while it was copied is dropped; the events behind it are whole.
+// Drops what was overwritten while it was copied; the events after that are whole.
 Outcome check_window(Cpu& c) {
     Stage& s = c.stage;
     std::atomic_thread_fence(std::memory_order_acquire);

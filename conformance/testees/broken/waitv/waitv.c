@@ -71,7 +71,7 @@ static int attach_all(int* fds, uint64_t* capacity) {
     return count;
 }
 
-// The CPU's buffer of now, whoever it is.
+// The fd of the CPU's current buffer, and its identity.
 static int attach_one(int cpu, uint64_t* capacity, struct stat* identity) {
     int fds[kMostCpus];
     const int count = attach_all(fds, capacity);
