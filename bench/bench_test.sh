@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# kmes-bench runs to its end and writes each row; its figures are nobody's business here.
+# kmes-bench runs to its end and writes each row. The test does not check the figures.
 set -uo pipefail
 
 readonly BENCH=$1 REFUSED=$2 WILLING=$3 CONSUMERS=$4 KMESCTL=$5

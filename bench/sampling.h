@@ -2,7 +2,7 @@
 //
 // Measures variants against each other: one sample of each in turn (A B A B ...), so that a drift
 // of the machine affects all of them, and reports medians. A sample is rejected and repeated if the
-// thread was preempted. Knows no ring.
+// thread was preempted. This part knows nothing of rings.
 #ifndef KMES_BENCH_SAMPLING_H
 #define KMES_BENCH_SAMPLING_H
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A peer that no machine permits, for the test of what is left out.
+// A peer that no machine permits, for the test that kmes-bench leaves such a peer out.
 #include "bench/peers/peer.h"
 
 namespace {

@@ -284,7 +284,7 @@ const Row kSpuriousWakeRows[] = {
 };
 
 // After a new buffer the consumer has loaded its generation, unless the buffer is empty or
-// replaced. There an event is owed all the same, but a swap is not.
+// replaced. In these cases an event must still wake it, but a swap need not.
 const std::vector<Disturbance> kKnownDisturbances{
     Disturbance::given_up, Disturbance::lapped,     Disturbance::torn, Disturbance::torn_whole,
     Disturbance::refused,  Disturbance::new_buffer, Disturbance::many};

@@ -515,8 +515,8 @@ TEST(ProducerTest, ServedBatchesStopAtTheFirstBadEntryAndAtTheEnd) {
     EXPECT_EQ(-ESHUTDOWN, producer.serve_emit(0, caller.memory(), caller.at(0), 1, nullptr, 0));
 }
 
-// What is wrong with an entry is told before the end where the type is it, and after it where it
-// is the size.
+// The error of a wrong type comes before that of the producer's end, the error of a wrong size
+// after it.
 TEST(ProducerTest, BatchesOfARetiredProducerAreRefusedWhateverTheirSizeIs) {
     Producer producer(test_options());
     const std::vector<std::byte> large(KMES_CONFIG_EVENT_DEFAULT_BYTES);

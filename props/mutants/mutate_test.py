@@ -150,7 +150,7 @@ class Operators(unittest.TestCase):
         self.assertEqual(results("return g();", "negate", head), ["return !(g());"])
         self.assertEqual(results("return true;", "flip", head), ["return false;"])
         self.assertEqual(results("return g();", "return-zero", "int f(void)"), ["return 0;"])
-        # The last one is not dropped: what a function without a value returns is nobody's fault.
+        # The last return is not dropped: without it the function would have no value to test.
         self.assertEqual(
             results("if (a) return 1; return 2;", "drop", "int f(void)"), ["if (a) ; return 2;"]
         )

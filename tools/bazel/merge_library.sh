@@ -11,7 +11,7 @@ main() {
     local output=$1 api=$2 scratch roots=()
     shift 2
     scratch=$(mktemp -d)
-    # shellcheck disable=SC2064  # the folder of now
+    # shellcheck disable=SC2064  # expands the folder's name now
     trap "rm -rf -- '$scratch'" EXIT
     awk '$1 ~ /^kmes_/ && $2 ~ /^KMES_/ { print $1 }' "$api" >"$scratch/symbols"
     mapfile -t roots < <(sed 's/^/-u/' "$scratch/symbols")
