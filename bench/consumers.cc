@@ -24,6 +24,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -334,7 +335,9 @@ void print_peer(const std::string& path, const Options& options, const std::vect
 
 int run(const Options& options) {
     const std::vector<int> cpus = processors();
-    const std::string address = fmt::format("@kmes-consumers-{}", getpid());
+    // Processes of two PID namespaces may have the same number.
+    const std::string address =
+        fmt::format("@kmes-consumers-{}-{}", getpid(), std::random_device()());
     int ready[2];
     char byte;
     must(pipe(ready) == 0, "pipe");

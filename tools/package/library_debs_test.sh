@@ -9,7 +9,7 @@ set -uo pipefail
 readonly WORK=$TEST_TMPDIR/work
 readonly ROOT=$WORK/root
 readonly LIBRARIES=$ROOT/usr/lib/x86_64-linux-gnu
-readonly SOCKET=@kmes-packages-$$
+readonly SOCKET=@kmes-packages-$$-$SRANDOM
 VERSION=$(cat VERSION)
 readonly VERSION
 readonly PACKAGES=(libkmes0 libkmes-dev python3-kmes librust-kmes-dev kmes-tools)
