@@ -96,12 +96,13 @@ const std::uint64_t kManyRing = std::bit_ceil(kMany * kSmallBytes);
 constexpr std::uint64_t kSmallest = 70'000;
 const std::uint64_t kSmallestRing = std::bit_ceil(kSmallest * kLeastEventBytes);
 
-// As many events as that ring can contain: more than 65,536 in each form of the layout.
-const std::uint64_t kFull = kSmallestRing / kLeastEventBytes;
+// As many events as a ring can contain: more than 2^17 in each form of the layout.
+const std::uint64_t kFullRingBytes = std::bit_ceil(((1 << 17) + 1) * kLeastEventBytes);
+const std::uint64_t kFull = kFullRingBytes / kLeastEventBytes;
 const Step kFullRing = Emit{kFull, kLeastEventBytes};
 const std::string kFullText =
     fmt::format("{} events of {} bytes", grouped(kFull), kLeastEventBytes);
-const std::uint64_t kFullMebibytes = kSmallestRing / kMebibyte;
+const std::uint64_t kFullMebibytes = kFullRingBytes / kMebibyte;
 
 // Overwrites everything in the next buffer before the `look`-th access to its page. Returns how
 // many accesses are left before that.
@@ -160,7 +161,7 @@ void full_as_it_looks(Stage& stage) {
         stage.wait_asleep();
         stage.guards().release();
         if (left > 0) break;
-        stage.resize(kSmallestRing);
+        stage.resize(kFullRingBytes);
     }
 }
 
@@ -214,7 +215,7 @@ const Row kBacklogRows[] = {
                 kFullText),
       kEachOnce},
      {Asleep{}},
-     {.cpus = 1, .capacity = kSmallestRing, .before_start = {kFullRing}}},
+     {.cpus = 1, .capacity = kFullRingBytes, .before_start = {kFullRing}}},
     {{"E10/full-of-the-smallest-unread", Level::erratum, "E10",
       "the largest possible number of unread events",
       in_layout(
@@ -227,7 +228,7 @@ const Row kBacklogRows[] = {
      {Asleep{}, AtOnce{{kFullRing, Resize{kMebibyte / 16}}}, Asleep{}, NudgingOff{},
       BeforeEachAccess{
           {Emit{1, kSmallBytes}, Resize{kMebibyte / 16, PositionRule::shift, 1000}, Lap{9000}}}},
-     {.cpus = 1, .capacity = kSmallestRing}},
+     {.cpus = 1, .capacity = kFullRingBytes}},
     {{"E24/full-of-the-smallest-as-it-looks", Level::erratum, "E24",
       "a full ring before the load of generation",
       in_layout(
@@ -237,7 +238,7 @@ const Row kBacklogRows[] = {
       "The consumer loads write_pos of the old buffer again and delivers all events from there, "
       "in however many parts."},
      {Call{full_as_it_looks}, Asleep{}},
-     {.cpus = 1, .capacity = kSmallestRing, .nudging = false}},
+     {.cpus = 1, .capacity = kFullRingBytes, .nudging = false}},
     {{"E21/full-of-the-smallest-survivors", Level::erratum, "E21",
       "a next buffer full of delivered events",
       in_layout("Wait until {} are delivered. Replace the buffer of {} MiB by one of {} MiB and "
@@ -245,8 +246,8 @@ const Row kBacklogRows[] = {
                 kFullText, kFullMebibytes, 2 * kFullMebibytes),
       "The consumer skips all events that it has delivered, however many there are, and delivers "
       "the new one."},
-     {Asleep{}, AtOnce{{Resize{2 * kSmallestRing}, Emit{1, kSmallBytes}}}, Asleep{}},
-     {.cpus = 1, .capacity = kSmallestRing, .before_start = {kFullRing}}},
+     {Asleep{}, AtOnce{{Resize{2 * kFullRingBytes}, Emit{1, kSmallBytes}}}, Asleep{}},
+     {.cpus = 1, .capacity = kFullRingBytes, .before_start = {kFullRing}}},
     {{"E10/twenty-thousand-unread", Level::erratum, "E10",
       "twenty thousand unread events in the old buffer",
       "Emit 20,000 events. While all or half of them are unread, replace the buffer by a buffer "

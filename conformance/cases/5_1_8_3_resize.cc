@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 #include <vector>
 
@@ -393,13 +394,22 @@ CaseOutcome changed_on_the_way_to_another(Stage& stage) {
     return stage.finish();
 }
 
+constexpr std::uint64_t kManyUnread = 6000;
+const std::uint64_t kUnreadBytes = kLeastEventBytes + 10;
+// The least ring that holds them in the form of the layout.
+const std::uint64_t kUnreadRing = std::bit_ceil(kManyUnread * kUnreadBytes);
+// And the largest that holds fewer than 1900 of them.
+const std::uint64_t kNextRing = std::bit_floor(1900 * kUnreadBytes);
+
 // Unread events on some CPUs. The next buffers hold a quarter of them.
 Step leave_unread(const std::vector<std::uint32_t>& cpus) {
-    return InOrder{
-        {EmitEverywhere{}, Asleep{},
-         AtOnce{{each(cpus, [](std::uint32_t cpu) { return Steps{OnCpu{cpu, {Emit{6000, 40}}}}; }),
-                 Resize{current(1, 4)}}},
-         Asleep{}, Resize{current(4)}}};
+    return InOrder{{EmitEverywhere{}, Asleep{},
+                    AtOnce{{each(cpus,
+                                 [](std::uint32_t cpu) {
+                                     return Steps{OnCpu{cpu, {Emit{kManyUnread, kUnreadBytes}}}};
+                                 }),
+                            Resize{kNextRing}}},
+                    Asleep{}, Resize{kUnreadRing}}};
 }
 
 const Row kSeveralChangeRows[] = {
@@ -416,7 +426,7 @@ const Row kSeveralChangeRows[] = {
       "are unread, replace the buffers by some that hold a quarter of them.",
       "The consumer delivers all of them on each CPU, from the old buffers first."},
      {leave_unread({1}), leave_unread({0, 2}), Asleep{}},
-     {.cpus = 3, .capacity = 256 * kKibibyte}},
+     {.cpus = 3, .capacity = kUnreadRing}},
 };
 
 // -- What survives in the next buffer --
