@@ -79,9 +79,11 @@ TEST(LayoutOption, HasTheNumbersOfTheFormInTheTexts) {
     Process form_d({"--layout", "D", "--explain", "5.1.5/attach-and-map"});
     EXPECT_EQ(form_d.end(), 0);
     EXPECT_THAT(form_d.out, HasSubstr("8192 + 2 x capacity"));
+    EXPECT_THAT(form_d.out, HasSubstr("\npublished:   Attaching and Mapping, Mapping\n"));
     Process form_a({"--explain", "5.1.5/attach-and-map"});
     EXPECT_EQ(form_a.end(), 0);
     EXPECT_THAT(form_a.out, HasSubstr("4096 + 2 x capacity"));
+    EXPECT_THAT(form_a.out, Not(HasSubstr("published:")));
 }
 
 // A record file has events of form A; the consumer gets them in its own form.

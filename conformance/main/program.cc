@@ -13,6 +13,8 @@
 #include "conformance/main/options.h"
 #include "conformance/main/selection.h"
 #include "conformance/main/shard.h"
+#include "conformance/model/layout.h"
+#include "conformance/model/published_clause.h"
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
@@ -45,11 +47,13 @@ int say_no_such_case(const std::string& id, const Surroundings& around) {
 int explain_case(const Options& options, const Surroundings& around) {
     const Case* found = find_case(around.cases, options.explain);
     if (found == nullptr) return say_no_such_case(options.explain, around);
+    std::string published = published_clause(found->clause, other_layout());
+    if (!published.empty()) published = "published:   " + published + "\n";
     around.out << fmt::format(
-        "{}\n\nlevel:       {}\nclause:      {}\ntitle:       {}\n\nwhat is done: {}\n\nwhat is "
+        "{}\n\nlevel:       {}\nclause:      {}\n{}title:       {}\n\nwhat is done: {}\n\nwhat is "
         "right: {}\n",
-        found->id, level_name(found->level), found->clause, found->title, found->description,
-        found->expectation);
+        found->id, level_name(found->level), found->clause, published, found->title,
+        found->description, found->expectation);
     around.out.flush();
     return around.out.good() ? kExitClean : kExitSuite;
 }

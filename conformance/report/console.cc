@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "conformance/model/published_clause.h"
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
@@ -117,6 +118,7 @@ void ConsoleReport::add(const CaseResult& result) {
 }
 
 void ConsoleReport::end(const RunReport& report) {
+    layout_ = report.options.layout;
     const std::vector<const CaseResult*> failures = failures_of(report);
     for (const Verdict verdict :
          {Verdict::suite_error, Verdict::fail, Verdict::inconclusive, Verdict::unsupported}) {
@@ -183,6 +185,9 @@ void ConsoleReport::print_problem(const CaseResult& result) {
                         printable(result.id));
     if (!result.clause.empty()) out_ << fmt::format(" (clause {})", printable(result.clause));
     out_ << "\n";
+    const std::string published = published_clause(result.clause, layout_);
+    if (!published.empty())
+        print_text(fmt::format("    published, form {}: {}", printable(layout_), published));
     print_text("    " + printable(result.message));
     if (!result.what_is_done.empty())
         print_text("    what is done: " + printable(result.what_is_done));

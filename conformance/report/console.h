@@ -52,6 +52,7 @@ class ConsoleReport {
 
     std::ostream& out_;
     ConsoleOptions options_;
+    std::string layout_;  // of the run; empty: form A
 };
 
 // One line that is rewritten: the running case. Does nothing without a terminal.

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/model/published_clause.h"
 #include "conformance/report/html_assets.h"
 #include "conformance/report/html_parts.h"
 #include "conformance/report/result.h"
@@ -298,6 +299,8 @@ class Document {
             text(result.id), badge(result.verdict), level_name(result.level),
             text(clause_of(result)), text(result.message),
             result.is_known ? "<span class=\"badge level\">known failure</span>" : "");
+        add_part("In the published document",
+                 published_clause(result.clause, report_.options.layout));
         add_part("The suite does", result.what_is_done);
         add_part("A correct consumer", result.what_is_right);
         if (result.verdict == Verdict::fail) add_trace(result, index);

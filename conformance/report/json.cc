@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "conformance/model/published_clause.h"
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
@@ -94,12 +95,13 @@ void add_evidence(Json& value, const CaseResult& result) {
     if (!result.trace.rows.empty()) value["trace"] = trace_to_json(result.trace);
 }
 
-Json case_to_json(const CaseResult& result) {
+Json case_to_json(const CaseResult& result, std::string_view layout) {
     Json value;
     value["id"] = valid_utf8(result.id);
     value["level"] = level_name(result.level);
     value["verdict"] = verdict_name(result.verdict);
     value["clause"] = valid_utf8(result.clause);
+    add_text(value, "published_clause", published_clause(result.clause, layout));
     value["message"] = valid_utf8(result.message);
     value["seconds"] = milliseconds_kept(result.seconds);
     value["replay"] = valid_utf8(result.replay);
@@ -180,7 +182,8 @@ std::string to_json(const RunReport& report) {
         value["shard"]["cases"] = words_to_json(report.shard->cases);
     }
     value["cases"] = Json::array();
-    for (const CaseResult& result : report.results) value["cases"].push_back(case_to_json(result));
+    for (const CaseResult& result : report.results)
+        value["cases"].push_back(case_to_json(result, report.options.layout));
     // Only a run that ended early has these.
     if (!report.preflight.empty()) value["preflight"] = valid_utf8(report.preflight);
     if (report.interrupted) value["interrupted"] = true;

@@ -167,14 +167,17 @@ void read_evidence(const JsonReader& json, CaseResult& result) {
 }
 
 CaseResult case_of(const JsonReader& json) {
-    json.expect_names({"id", "level", "verdict", "clause", "message", "seconds", "replay", "title",
-                       "done", "expectation", "explored", "cause", "clause_assumed", "saved",
-                       "known", "findings", "history", "standard_error", "trace"});
+    // published_clause follows from the clause and the form, and is not kept.
+    json.expect_names({"id",          "level",    "verdict", "clause",         "published_clause",
+                       "message",     "seconds",  "replay",  "title",          "done",
+                       "expectation", "explored", "cause",   "clause_assumed", "saved",
+                       "known",       "findings", "history", "standard_error", "trace"});
     CaseResult result;
     result.id = text_of(json.at("id"));
     result.level = level_of(json.at("level"));
     result.verdict = verdict_of(json.at("verdict"));
     result.clause = text_of(json.at("clause"));
+    text_in(json, "published_clause");
     result.message = text_of(json.at("message"));
     result.seconds = seconds_in(json, "seconds");
     result.replay = text_of(json.at("replay"));

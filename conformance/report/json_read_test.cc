@@ -24,7 +24,7 @@ CaseResult result_of(std::string id, Level level, Verdict verdict) {
     result.id = std::move(id);
     result.level = level;
     result.verdict = verdict;
-    result.clause = "E21";
+    result.clause = "E10";
     result.seconds = 0.125;
     return result;
 }
@@ -164,7 +164,7 @@ void expect_refusals(const nlohmann::json& whole, const nlohmann::json::json_poi
 TEST(JsonRead, RefusesWhatIsNoReport) {
     const std::string text = to_json(whole_report());
     expect_refusals(nlohmann::json::parse(text), nlohmann::json::json_pointer());
-    for (std::size_t i = 0; i < text.size(); i += 7)
+    for (std::size_t i = 0; i + 1 < text.size(); i += 7)  // but for the newline at its end
         EXPECT_NE(report_from_json(text.substr(0, i)).error, "") << i;
     nlohmann::json older = nlohmann::json::parse(text);
     older["schema"] = 1;
@@ -206,13 +206,13 @@ erratum:       not passed (1 of 1 cases ran: 0 passed, 1 failed)
 robust:        not decided (1 of 1 cases ran: 0 passed, 1 unsupported)
 
 failed:
-  E21/twice [E21] CPU 0: event 1 was \xff delivered more than once\x01
+  E21/twice [E10] CPU 0: event 1 was \xff delivered more than once\x01
 
 inconclusive:
-  5.1.9/slow [E21] too slow
+  5.1.9/slow [E10] too slow
 
 unsupported on this machine:
-  E7/none [E21] no device
+  E7/none [E10] no device
 
 not run:
   x/y

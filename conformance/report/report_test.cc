@@ -22,9 +22,11 @@
 
 #include "conformance/report/console.h"
 #include "conformance/report/descriptor_stream.h"
+#include "conformance/report/html.h"
 #include "conformance/report/json.h"
 #include "conformance/report/output_file.h"
 #include "conformance/report/result.h"
+#include "conformance/report/tap.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
@@ -201,6 +203,23 @@ fail E21/twice (clause E21)
 
 2 cases: 1 pass, 1 fail; 1.2 s
 )");
+}
+
+// In another form of the layout than A, a clause is named as in the document of that form, too.
+TEST(Reports, NameTheClauseOfThePublishedDocument) {
+    RunReport report = small_report();
+    report.results[1].clause = "5.1.8.1-5";
+    const auto texts_of = [](const RunReport& of) {
+        std::ostringstream out;
+        ConsoleReport(out, {}).end(of);
+        return std::vector<std::string>{out.str(), to_json(of), to_tap(of), to_html(of)};
+    };
+    for (const std::string& text : texts_of(report)) EXPECT_THAT(text, Not(HasSubstr("published")));
+    report.options.layout = "D";
+    for (const std::string& text : texts_of(report))
+        EXPECT_THAT(text, HasSubstr("Consumer Protocol, Draining, step 5"));
+    report.options.layout = "B";
+    for (const std::string& text : texts_of(report)) EXPECT_THAT(text, HasSubstr("5.1.9.1 step 5"));
 }
 
 TEST(Console, TellsTheMostTellingFailureFirstAndNamesItAtTheEnd) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "conformance/model/published_clause.h"
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
@@ -49,12 +50,13 @@ void add_lines(std::string& out, std::string_view name, std::string_view value) 
     }
 }
 
-void add_block(std::string& out, const CaseResult& result) {
+void add_block(std::string& out, const CaseResult& result, std::string_view layout) {
     out += "  ---\n";
     add_field(out, "severity", verdict_name(result.verdict));
     add_field(out, "message", result.message);
     add_field(out, "level", level_name(result.level));
     add_field(out, "clause", result.clause);
+    add_field(out, "published", published_clause(result.clause, layout));
     add_field(out, "done", result.what_is_done);
     add_field(out, "right", result.what_is_right);
     add_lines(out, "details", result.details);
@@ -84,7 +86,7 @@ std::string to_tap(const RunReport& report) {
                 " # TO"
                 "DO known failure";
         out.push_back('\n');
-        if (!is_ok) add_block(out, result);
+        if (!is_ok) add_block(out, result, report.options.layout);
     }
     if (!report.not_run.empty())
         fmt::format_to(std::back_inserter(out), "Bail out! {} cases did not run, from {} on\n",
