@@ -119,24 +119,26 @@ def broken_testees(patches, bases, copts, headers, visibility):
         visibility = visibility,
     )
 
-def form_d_twins(name, twin, base, patches, copts, visibility):
-    """The twin NAME_consumer of the C example, and the twin NAME/broken_PATCH of broken ones.
+def form_twins(name, twin, base, copts, visibility, patches = []):
+    """The twin NAME_consumer of an example, and the twin NAME/broken_PATCH of broken ones.
 
     Args:
-      name: of the form
+      name: of the form, or of its example
       twin: the diff that changes the example to the form
       base: the source of the example
-      patches: files broken/c/PATCH.patch that fit the twin
-      copts: options of the C compiler
+      copts: {ending: options} of what the C and C++ compilers build
       visibility: of the programs
+      patches: files FOLDER/PATCH.patch that fit the twin
     """
+    ending = base.rpartition(".")[2]
     for patch in [None] + patches:
         program = name + "_consumer" if patch == None else name + "/broken_" + _name(patch)
         arguments = ["twin", twin] if patch == None else ["apply", "--twin", twin, patch]
+        source = program + "." + ending
         native.genrule(
             name = program + ".patched",
             srcs = [base] + [word for word in arguments if "." in word],
-            outs = [program + ".c"],
+            outs = [source],
             cmd = "python3 -B $(location {}) {} $(location {}) $@".format(
                 _TOOL,
                 " ".join([
@@ -148,11 +150,4 @@ def form_d_twins(name, twin, base, patches, copts, visibility):
             tags = ["manual"],
             tools = _TOOL_FILES,
         )
-        cc_testee(
-            name = program,
-            srcs = [program + ".c"],
-            copts = copts,
-            linkopts = ["-pthread"],
-            tags = ["manual"],
-            visibility = visibility,
-        )
+        _testee(program, source, copts, {}, visibility)
