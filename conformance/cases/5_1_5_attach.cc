@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Attaching, mapping, and the number of CPUs (5.1.1, 5.1.2, 5.1.5; contract 1).
+#include <fmt/format.h>
+
 #include <cerrno>
 
 #include "conformance/cases/play.h"
@@ -43,6 +45,52 @@ CaseOutcome eagain(Stage& stage) {
     stage.start();
     if (!stage.waits().mapped_or_exit()) return stage.ending().finish_any_exit();
     stage.waits().delivered();
+    return stage.finish();
+}
+
+// A slot without a buffer, with buffers on both sides of it. No event is emitted there, and nothing
+// of it is judged.
+constexpr std::uint32_t kHole = 1;
+constexpr std::uint32_t kSlots = 4;
+
+void emit_beside_the_hole(Stage& stage, std::uint64_t events) {
+    for (std::uint32_t cpu = 0; cpu < kSlots; ++cpu) {
+        if (cpu != kHole) emit_some(stage, cpu, events, 100);
+    }
+}
+
+void wait_asleep_beside_the_hole(Stage& stage) {
+    for (std::uint32_t cpu = 0; cpu < kSlots; ++cpu) {
+        if (cpu != kHole) stage.wait_asleep(cpu);
+    }
+}
+
+CaseOutcome hole_in_the_cpus(Stage& stage) {
+    if (layout().attach != AttachArguments::one_cpu_or_count)
+        stop_not_applicable("the first EINVAL ends the array of CPUs");
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = kSlots;
+    stage.set_up(setup);
+    stage.rings().history().tolerate(kHole);
+    bool goes_on = false;
+    stage.hooks().set_on_attach([&stage, &goes_on](const AttachRequest& request) {
+        if (request.cpu == kHole) stage.attach_answers().set_errors({EINVAL});
+        if (request.cpu > kHole && !request.asks_for_count) goes_on = true;
+    });
+    emit_beside_the_hole(stage, 3);
+    stage.start();
+    try {
+        wait_asleep_beside_the_hole(stage);
+    } catch (const Stop& stop) {
+        if (stop.verdict != Verdict::fail || goes_on) throw;
+        stop_failed("contract-1",
+                    fmt::format("CPU {}: the consumer makes no kmes_attach for it; expected one "
+                                "for each slot. Evidence: it made none after the EINVAL of slot {}",
+                                kHole + 1, kHole));
+    }
+    stage.resize(2 * stage.capacity_bytes());
+    emit_beside_the_hole(stage, 3);
+    wait_asleep_beside_the_hole(stage);
     return stage.finish();
 }
 
@@ -101,6 +149,11 @@ const Row kAttachRows[] = {
                name_of_error_before_rings()),
      "The consumer calls again until the attach succeeds, or exits with a non-zero status.",
      eagain},
+    {"contract-1/hole-in-the-cpus", must, "contract-1", "a hole in the array of CPUs",
+     "Serve the slots 0, 2 and 3 of four. Answer each kmes_attach of slot 1 with EINVAL. Emit "
+     "events before and after the attach, and resize in between.",
+     "The consumer takes EINVAL for a slot without a buffer, and drains every other CPU.",
+     hole_in_the_cpus, Demand::holes},
     {"5.1.2/events-of-the-boot-phase",
      must,
      "5.1.2",

@@ -370,7 +370,7 @@ void change_on_the_way(Stage& stage, std::uint32_t seen, std::uint64_t next_byte
             stage.rings().swap(cpu, next);
         }
     };
-    stage.hooks().set_on_attach(change_others);
+    stage.hooks().set_on_attach([&](const AttachRequest&) { change_others(); });
     stage.rings().swap(seen, next);
     stage.waits().until_or_asleep([&is_done] { return is_done; }, seen);
     stage.hooks().set_on_attach(nullptr);

@@ -48,7 +48,7 @@ class FailingAttach {
             if (is_failing_ && may_rest_in(number)) without_rest_ = 0;
             return false;
         });
-        stage.hooks().set_on_attach([this] { answer(); });
+        stage.hooks().set_on_attach([this](const AttachRequest&) { answer(); });
         stage.hooks().set_on_round([this](bool) {
             watch();
             return false;

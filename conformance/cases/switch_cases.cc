@@ -84,7 +84,7 @@ bool replace_twice(Stage& stage, NudgedWhen when, int nudges, std::uint64_t k) {
     swap_and_nudge(stage, when == NudgedWhen::before_it_looks ? nudges : 0);
     stage.holding().thaw();
     bool is_nudged = when == NudgedWhen::before_it_looks;
-    stage.hooks().set_on_attach([&] {
+    stage.hooks().set_on_attach([&](const AttachRequest&) {
         if (std::exchange(is_nudged, true)) return;
         for (int i = 0; i < nudges; ++i) stage.rings().nudge(old);
     });

@@ -15,6 +15,10 @@ void add_points(std::vector<Clause>& clauses) {
     clauses.push_back({"contract 1 EAGAIN",
                        "The consumer tries again after EAGAIN, or exits with a non-zero status.",
                        {"contract-1/eagain", "5.1.2/attach-in-the-boot-phase"}});
+    clauses.push_back({"contract 1 holes",
+                       "In form D of the layout, EINVAL of kmes_attach is a slot without a buffer, "
+                       "and not the end of the array.",
+                       {"contract-1/hole-in-the-cpus"}});
     clauses.push_back(
         {"contract 1 later attach",
          "The consumer delivers the old buffer when a later attach fails. It tries again after a "

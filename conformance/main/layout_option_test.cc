@@ -22,6 +22,7 @@ using ::testing::Not;
 constexpr const char* kFormA = "conformance/testees/c_consumer";
 constexpr const char* kFormD = "conformance/testees/form_d_consumer";
 constexpr const char* kBroken = "conformance/testees/form_d/broken_no-recheck";
+constexpr const char* kEndsAtAHole = "conformance/testees/form_d/broken_ends-at-a-hole";
 constexpr const char* kVariable = "KMES_CONFORMANCE_LAYOUT";
 
 TEST(LayoutOption, TestsAConsumerOfTheForm) {
@@ -73,6 +74,24 @@ TEST(LayoutOption, SaysWhatHasNoMeaning) {
     Process program({"--layout", "D", "--filter", "contract-1/later-attach-eagain", "--", kFormD});
     program.end();
     EXPECT_THAT(program.out, HasSubstr("not applicable in form D: kmes_attach does not fail with"));
+}
+
+// A case of form D alone: the default run of another form does not have it.
+TEST(LayoutOption, HasAHoleInTheCpusOfFormD) {
+    const std::string id = "contract-1/hole-in-the-cpus";
+    Process correct({"--layout", "D", "--filter", id, "--", kFormD});
+    EXPECT_EQ(correct.end(), 0) << correct.out;
+    Process broken({"--layout", "D", "--timeout-scale", "0.1", "--filter", id, "--", kEndsAtAHole});
+    EXPECT_EQ(broken.end(), 1);
+    EXPECT_THAT(broken.out, HasSubstr("(clause contract-1)"));
+    EXPECT_THAT(broken.out, HasSubstr("CPU 2: the consumer makes no kmes_attach for it"));
+    Process form_a({"--filter", id, "--", kFormA});
+    EXPECT_EQ(form_a.end(), 2);
+    EXPECT_THAT(form_a.out, HasSubstr("matches only cases that need another option; add "
+                                      "--layout D"));
+    Process debug({"--debug", id, "--", kFormA});
+    EXPECT_EQ(debug.end(), 2);
+    EXPECT_THAT(debug.out, HasSubstr("also needs --layout D"));
 }
 
 TEST(LayoutOption, HasTheNumbersOfTheFormInTheTexts) {

@@ -70,6 +70,9 @@ int debug_case(Options options, const Surroundings& around) {
         return say(around, kExitUsage,
                    fmt::format("--debug {} also needs --stream FILE", found->id));
     }
+    if (found->demand == Demand::holes && layout().attach != AttachArguments::one_cpu_or_count) {
+        return say(around, kExitUsage, fmt::format("--debug {} also needs --layout D", found->id));
+    }
     if (found->demand == Demand::shared) options.shared = true;
     if (!options.explore.on) options.explore = ExploreSettings{};
     return run_selected_cases(options, around, {found});

@@ -32,6 +32,8 @@ std::string_view asks_for(Demand demand) {
             return "--soak SECONDS";
         case Demand::stream:
             return "--stream FILE";
+        case Demand::holes:
+            return "--layout D";
         case Demand::always:
             break;
     }

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "conformance/model/case.h"
+#include "conformance/model/layout.h"
 
 namespace kmes::conformance {
 namespace {
@@ -54,6 +55,8 @@ bool is_demanded(const Case& the_case, const StageSettings& settings) {
             return settings.soak_seconds > 0;
         case Demand::stream:
             return !settings.stream.empty();
+        case Demand::holes:
+            return layout().attach == AttachArguments::one_cpu_or_count;
     }
     return true;
 }

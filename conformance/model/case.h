@@ -24,6 +24,7 @@ enum class Demand {
     shared,    // --shared: the case has several consumers on one buffer
     soak,      // --soak SECONDS
     stream,    // --stream FILE
+    holes,     // a form of the layout whose array of CPUs can have holes: --layout D
 };
 
 using CaseFunction = std::function<CaseOutcome(Stage&)>;

@@ -53,8 +53,8 @@ void EventLoop::start() {
 }
 
 void EventLoop::connect(Tracer& tracer) {
-    tracer.set_attach_handler([this](const AttachRequest&) {
-        parts_.hooks.attach();
+    tracer.set_attach_handler([this](const AttachRequest& request) {
+        parts_.hooks.attach(request);
         return parts_.attach_answers.next(*parts_.rings);
     });
     tracer.set_attach_call(attach_call_of(layout()));

@@ -23,7 +23,9 @@ class Hooks {
         on_mapped_ = std::move(function);
     }
     // Called at each kmes_attach, a question for the number among them, before it is answered.
-    void set_on_attach(std::function<void()> function) { on_attach_ = std::move(function); }
+    void set_on_attach(std::function<void(const AttachRequest&)> function) {
+        on_attach_ = std::move(function);
+    }
     // Called at each kmes_attach that was served, while the testee stands still after it.
     void set_on_attached(std::function<void(const Attached&)> function) {
         on_attached_ = std::move(function);
@@ -61,8 +63,8 @@ class Hooks {
     void mapped(const Mapped& event) const {
         if (on_mapped_) on_mapped_(event);
     }
-    void attach() const {
-        if (on_attach_) on_attach_();
+    void attach(const AttachRequest& request) const {
+        if (on_attach_) on_attach_(request);
     }
     void attached(const Attached& event) const {
         if (on_attached_) on_attached_(event);
@@ -85,7 +87,7 @@ class Hooks {
 
   private:
     std::function<void(const Mapped&)> on_mapped_;
-    std::function<void()> on_attach_;
+    std::function<void(const AttachRequest&)> on_attach_;
     std::function<void(const Attached&)> on_attached_;
     std::function<bool(const ReportWrite&)> on_report_write_;
     std::function<bool(pid_t, long)> on_call_;
