@@ -60,12 +60,12 @@ extern const std::vector<Case> kAttachCases, kFirstEndCases, kFirstBufferCases, 
     kPositionCases, kNextBufferCases, kLaterAttachCases, kPositionStepCases, kOldPositionCases,
     kLargeHeaderCases, kRecordCases, kOtherEndCases, kManyCpuCases, kThreeHundredCases,
     kMebibyteCases, kZeroPositionCases, kSizeCases, kEndedCpuCases, kLoadCases, kExploredCases,
-    kNumberCases, kMuchCases, kInterruptedAttachCases, kLeakCases, kSharedCases, kOneImageCases,
-    kEventImageCases, kPageImageCases, kSeveralCpuCases, kOtherCpuCases, kBacklogCases, kDrainCases,
-    kBurstCases, kLapCases, kOvertakenCases, kOvertakenScanCases, kPendingCases, kSleepCases,
-    kLeftFlagCases, kSpuriousWakeCases, kUnusualRoundCases, kFirstResizeCases, kResizeCases,
-    kSeveralChangeCases, kGapOverSwapCases, kThousandUnreadCases, kFullNextBufferCases,
-    kStreamCases;
+    kNumberCases, kMuchCases, kInterruptedAttachCases, kLeakCases, kSharedCases, kAsPublishedCases,
+    kOneImageCases, kEventImageCases, kPageImageCases, kSeveralCpuCases, kOtherCpuCases,
+    kBacklogCases, kDrainCases, kBurstCases, kLapCases, kOvertakenCases, kOvertakenScanCases,
+    kPendingCases, kSleepCases, kLeftFlagCases, kSpuriousWakeCases, kUnusualRoundCases,
+    kFirstResizeCases, kResizeCases, kSeveralChangeCases, kGapOverSwapCases, kThousandUnreadCases,
+    kFullNextBufferCases, kStreamCases;
 
 // Each of these adds the cases of a file without a table.
 void add_one_by_one_cases(std::vector<Case>& cases);

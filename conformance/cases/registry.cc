@@ -31,7 +31,8 @@ const std::vector<Case>& all_cases() {
         add(kLoadCases, kExploredCases, kNumberCases, kMuchCases, kInterruptedAttachCases,
             kLeakCases);
         add_idle_cases(made);
-        add(kStreamCases, kSharedCases, kOneImageCases, kEventImageCases, kPageImageCases);
+        add(kStreamCases, kSharedCases, kAsPublishedCases, kOneImageCases, kEventImageCases,
+            kPageImageCases);
         return made;
     }();
     return cases;

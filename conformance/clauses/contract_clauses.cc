@@ -15,6 +15,11 @@ void add_points(std::vector<Clause>& clauses) {
     clauses.push_back({"contract 1 EAGAIN",
                        "The consumer tries again after EAGAIN, or exits with a non-zero status.",
                        {"contract-1/eagain", "5.1.2/attach-in-the-boot-phase"}});
+    clauses.push_back(
+        {"published producer",
+         "What a producer by the published rules of forms B to D loses is no fault of a consumer.",
+         {"published/tail-after-the-data", "published/wake-without-a-fence",
+          "published/swap-without-a-nudge"}});
     clauses.push_back({"contract 1 holes",
                        "In form D of the layout, EINVAL of kmes_attach is a slot without a buffer, "
                        "and not the end of the array.",

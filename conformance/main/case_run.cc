@@ -41,6 +41,7 @@ StageSettings settings_of(const Options& options, const Surroundings& around) {
     settings.explore = options.explore;
     settings.stepper = options.stepper;
     settings.shared = options.shared;
+    settings.as_published = options.as_published;
     settings.soak_seconds = options.soak_seconds;
     settings.stream = options.stream;
     settings.device = options.device;
@@ -484,6 +485,8 @@ class Run {
             words.insert(words.end(), {"--explore", fmt::format("{}", explore.seconds)});
         } else if (demand == Demand::shared) {
             words.push_back("--shared");
+        } else if (demand == Demand::as_published) {
+            words.insert(words.end(), {"--producer", "as-published"});
         } else if (demand == Demand::soak) {
             words.insert(words.end(), {"--soak", fmt::format("{}", options_.soak_seconds)});
         } else if (demand == Demand::stream) {

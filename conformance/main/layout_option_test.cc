@@ -94,6 +94,32 @@ TEST(LayoutOption, HasAHoleInTheCpusOfFormD) {
     EXPECT_THAT(debug.out, HasSubstr("also needs --layout D"));
 }
 
+// The consumer sleeps without a time limit and makes sure of its buffer by an inode.
+TEST(LayoutOption, HasAProducerThatFollowsThePublishedRules) {
+    Process losses({"--layout", "D", "--producer", "as-published", "--filter", "published/*",
+                    "--report", "json", "--", kFormD});
+    EXPECT_EQ(losses.end(), 0) << losses.out;
+    const nlohmann::json report = nlohmann::json::parse(losses.out);
+    ASSERT_EQ(report["cases"].size(), 3u);
+    for (const nlohmann::json& each : report["cases"]) {
+        const bool is_lost = each["id"] != "published/swap-without-a-nudge";
+        EXPECT_EQ(each["verdict"], is_lost ? "unsupported" : "pass") << each;
+        if (is_lost) {
+            EXPECT_THAT(each["message"].get<std::string>(),
+                        HasSubstr("no consumer can prevent this loss ("));
+        }
+    }
+    Process form_a({"--producer", "as-published", "--", kFormA});
+    EXPECT_EQ(form_a.end(), 2);
+    EXPECT_THAT(form_a.out, HasSubstr("--producer as-published also needs --layout B, C or D"));
+    Process wrong({"--layout", "D", "--producer", "other", "--", kFormD});
+    EXPECT_EQ(wrong.end(), 2);
+    EXPECT_THAT(wrong.out, HasSubstr("--producer is \"other\"; expected as-published"));
+    Process without({"--layout", "D", "--filter", "published/*", "--", kFormD});
+    EXPECT_EQ(without.end(), 2);
+    EXPECT_THAT(without.out, HasSubstr("add --producer as-published"));
+}
+
 TEST(LayoutOption, HasTheNumbersOfTheFormInTheTexts) {
     Process form_d({"--layout", "D", "--explain", "5.1.5/attach-and-map"});
     EXPECT_EQ(form_d.end(), 0);

@@ -23,6 +23,7 @@
 namespace kmes::conformance {
 namespace {
 
+constexpr const char* kAsPublished = "as-published";
 constexpr std::uint64_t kSmallestCapacity = std::uint64_t{64} << 10;
 constexpr std::uint64_t kLargestCapacity = std::uint64_t{256} << 20;
 constexpr std::uint64_t kMostCpus = 64;
@@ -52,6 +53,7 @@ struct RawOptions {
     std::string debug;
     std::string jobs;
     std::string soak;
+    std::string producer;
 };
 
 class Checker {
@@ -101,6 +103,11 @@ class Checker {
     // main() has given the process that form already.
     void layout(const std::string& value) {
         if (!is_layout_value(value)) fail("--layout", value, kRightLayout);
+    }
+
+    void producer(const std::string& value) {
+        if (value != kAsPublished) return fail("--producer", value, kAsPublished);
+        options_.as_published = true;
     }
 
     void explore(const std::string& value) {
@@ -177,6 +184,10 @@ void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
         "cannot work");
     app.add_flag("--shared", options.shared,
                  "run also the cases with several consumers on one buffer");
+    app.add_option("--producer", raw.producer,
+                   "as-published: run also the cases in which the producer follows the published "
+                   "rules of form B, C or D, and say what no consumer can prevent")
+        ->type_name("as-published");
     app.add_option("--soak", raw.soak, "run also the case of random plays, for SECONDS")
         ->type_name("SECONDS");
     app.add_option("--stream", options.stream,
@@ -302,6 +313,8 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
         return "--fix-known-failures also needs --known-failures FILE";
     if (!options.device.empty() && !options.layout.empty())
         return fmt::format("--device has buffers of form A, and excludes form {}", options.layout);
+    if (options.as_published && options.layout.empty())
+        return "--producer as-published also needs --layout B, C or D";
     if (options.quiet && options.verbose) return "--quiet excludes -v";
     const bool runs_nothing = options.version || options.list || !options.explain.empty();
     if (options.testee.empty() && !runs_nothing) {
@@ -335,6 +348,7 @@ void check(const CLI::App& app, const RawOptions& raw, const std::string& enviro
     if (app.count("--jobs") > 0) checker.jobs(raw.jobs);
     if (app.count("--soak") > 0) checker.soak(raw.soak);
     if (app.count("--layout") > 0) checker.layout(raw.layout);
+    if (app.count("--producer") > 0) checker.producer(raw.producer);
     parsed.options.layout = other_layout();
     if (app.count("--save") > 0) parsed.options.save_folder = raw.save;
     parsed.options.debug = raw.debug;

@@ -44,6 +44,7 @@ struct Options {
     std::optional<std::string> save_folder;  // --save
     std::string debug;                       // --debug CASE; empty: not given
     bool shared = false;                     // --shared
+    bool as_published = false;               // --producer as-published
     double soak_seconds = 0;                 // --soak
     std::string stream;                      // --stream FILE; empty: not given
     std::string device;                      // --device; empty: the runner's own buffers

@@ -73,7 +73,12 @@ int debug_case(Options options, const Surroundings& around) {
     if (found->demand == Demand::holes && layout().attach != AttachArguments::one_cpu_or_count) {
         return say(around, kExitUsage, fmt::format("--debug {} also needs --layout D", found->id));
     }
+    if (found->demand == Demand::as_published && options.layout.empty()) {
+        return say(around, kExitUsage,
+                   fmt::format("--debug {} also needs --layout B, C or D", found->id));
+    }
     if (found->demand == Demand::shared) options.shared = true;
+    if (found->demand == Demand::as_published) options.as_published = true;
     if (!options.explore.on) options.explore = ExploreSettings{};
     return run_selected_cases(options, around, {found});
 }

@@ -32,6 +32,8 @@ std::string_view asks_for(Demand demand) {
             return "--soak SECONDS";
         case Demand::stream:
             return "--stream FILE";
+        case Demand::as_published:
+            return "--producer as-published";
         case Demand::holes:
             return "--layout D";
         case Demand::always:
@@ -97,14 +99,16 @@ class Matcher {
 bool asks(const StageSettings& settings, Demand demand) {
     return (demand == Demand::soak && settings.soak_seconds > 0) ||
            (demand == Demand::stream && !settings.stream.empty()) ||
-           (demand == Demand::shared && settings.shared);
+           (demand == Demand::shared && settings.shared) ||
+           (demand == Demand::as_published && settings.as_published);
 }
 
 // Finds an option that includes cases of which none is left: because of the level or, for an option
 // with a time, because of the filters.
 std::string contradiction(const std::vector<Case>& cases, const Selection& selection,
                           const StageSettings& settings, Level level) {
-    for (const Demand demand : {Demand::shared, Demand::soak, Demand::stream}) {
+    for (const Demand demand :
+         {Demand::shared, Demand::soak, Demand::stream, Demand::as_published}) {
         const auto is_meant = [=](const Case& each) { return each.demand == demand; };
         if (!asks(settings, demand) ||
             std::ranges::any_of(selection.cases, [&](const Case* each) { return is_meant(*each); }))
@@ -117,7 +121,7 @@ std::string contradiction(const std::vector<Case>& cases, const Selection& selec
         if (lowest->level > level)
             return fmt::format("{} adds cases of the level {}, which --level {} excludes",
                                asks_for(demand), level_name(lowest->level), level_name(level));
-        if (demand == Demand::shared) continue;
+        if (demand == Demand::shared || demand == Demand::as_published) continue;
         return fmt::format("{} adds cases that no --filter includes; --filter \"{}\" does",
                            asks_for(demand), lowest->id);
     }

@@ -55,6 +55,8 @@ bool is_demanded(const Case& the_case, const StageSettings& settings) {
             return settings.soak_seconds > 0;
         case Demand::stream:
             return !settings.stream.empty();
+        case Demand::as_published:
+            return settings.as_published;
         case Demand::holes:
             return layout().attach == AttachArguments::one_cpu_or_count;
     }

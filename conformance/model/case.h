@@ -20,11 +20,12 @@ class Stage;  // conformance/stage
 // The option that a run needs, so that it includes a case. (The case's level must fit as well.)
 enum class Demand {
     always,
-    explored,  // all but --explore off: the case explores interleavings
-    shared,    // --shared: the case has several consumers on one buffer
-    soak,      // --soak SECONDS
-    stream,    // --stream FILE
-    holes,     // a form of the layout whose array of CPUs can have holes: --layout D
+    explored,      // all but --explore off: the case explores interleavings
+    shared,        // --shared: the case has several consumers on one buffer
+    soak,          // --soak SECONDS
+    stream,        // --stream FILE
+    as_published,  // --producer as-published
+    holes,         // a form of the layout whose array of CPUs can have holes: --layout D
 };
 
 using CaseFunction = std::function<CaseOutcome(Stage&)>;

@@ -57,6 +57,8 @@ struct StageSettings {
     Stepper stepper = Stepper::automatic;
     // Include cases with several consumers on one buffer (--shared, E12).
     bool shared = false;
+    // Cases in which the producer follows the published rules (--producer as-published).
+    bool as_published = false;
     // Seconds of the case `soak` (--soak); 0: the case does not run.
     double soak_seconds = 0;
     // What this run plays of a search that several shards share.

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+//
+// The producer as the published documents of forms B to D have it (docs/layouts.md, What the
+// published rules lose). What a consumer loses in these cases, no consumer can prevent: it is
+// reported, and is no failure.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/cases/play.h"
+#include "conformance/model/layout.h"
+#include "conformance/model/run_record.h"
+#include "conformance/play/row.h"
+
+namespace kmes::conformance {
+
+namespace {
+
+using enum Level;
+
+// "unsupported" is what fails nothing, and is shown with its reason.
+[[noreturn]] void stop_lost(const std::string& loss, std::string_view rule) {
+    stop_unsupported(fmt::format("no consumer can prevent this loss ({}): {}", rule, loss));
+}
+
+// Plays a case in which the producer follows `rule`. Findings of these codes are what the rule
+// loses; any other one is the consumer's.
+CaseFunction losing(CaseFunction play, std::vector<FindingCode> codes, std::string_view rule) {
+    return [play = std::move(play), codes = std::move(codes), rule](Stage& stage) {
+        const auto is_lost = [&codes](const Finding& finding) {
+            return std::ranges::find(codes, finding.code) != codes.end();
+        };
+        if (is_default_layout()) stop_not_applicable("its rules are those of section 5.1");
+        CaseOutcome outcome;
+        try {
+            outcome = play(stage);
+        } catch (const Stop& stop) {
+            if (stop.verdict == Verdict::fail && is_lost(stop.finding))
+                stop_lost(stop.finding.message, rule);
+            throw;
+        }
+        if (outcome.verdict == Verdict::fail && outcome.record &&
+            std::ranges::all_of(outcome.record->findings, is_lost))
+            stop_lost(outcome.message, rule);
+        return outcome;
+    };
+}
+
+// A batch overwrites the oldest event while it is copied. tail_pos moves when the consumer has
+// loaded it for the second time.
+constexpr std::uint64_t kVictimBytes = 4 * kPageBytes;
+
+void overwrite_and_keep_the_tail(Stage& stage) {
+    const Buffer& buffer =
+        stage.rings().history().buffer(stage.rings().history().present_buffer(0));
+    const std::vector<std::uint8_t> newer(2 * kPageBytes, 0xa5);
+    stage.rings().write_data(stage.rings().history().present_buffer(0),
+                             buffer.tail_pos + kPageBytes, newer);
+}
+
+CaseOutcome tail_after_the_data(Stage& stage) {
+    static const Row kPlayed{
+        CaseText{},
+        {Place{},
+         UnderRead{.at = kPageBytes,
+                   .wake = {AtOnce{{Emit{1, kVictimBytes}, EmitBytes{current() - kVictimBytes}}}},
+                   .actions = {Call{overwrite_and_keep_the_tail}},
+                   .if_unseen = IfUnseen::go_on},
+         Asleep{}, EmitBytes{current()}, Asleep{}},
+        kOneCpu};
+    return case_of(kPlayed).run(stage);
+}
+
+// The producer loads need_wake before the consumer sets it, and its write_pos is visible after the
+// consumer has loaded that again: nothing orders the two.
+CaseOutcome wake_without_a_fence(Stage& stage) {
+    RingsSetup setup = stage.default_setup();
+    setup.cpus = 1;
+    stage.set_up(setup);
+    emit_some(stage, 0, 3, 100);
+    stage.start();
+    stage.wait_asleep(0);
+    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    const std::uint8_t asked = stage.rings().need_wake(buffer);
+    stage.rings().put_need_wake(buffer, 0, "the producer has loaded need_wake before this store");
+    emit_some(stage, 0, 1, 100);
+    stage.rings().put_need_wake(buffer, asked, "the store of the consumer is visible");
+    stage.waits().delivered(0);
+    stage.wait_asleep(0);
+    return stage.finish();
+}
+
+// The buffer is retired after the attach and before the consumer loads its generation, which is
+// that of the next buffer already. A retired buffer is never nudged.
+CaseOutcome swap_without_a_nudge(Stage& stage) {
+    stage.waits().set_nudging(false);
+    bool is_done = false;
+    stage.hooks().set_on_mapped([&stage, &is_done](const Mapped&) {
+        if (!std::exchange(is_done, true)) stage.resize(stage.capacity_bytes());
+    });
+    emit_everywhere(stage, 2, 100);
+    stage.start();
+    stage.waits().delivered();
+    emit_everywhere(stage, 2, 100);
+    stage.wait_asleep();
+    return stage.finish();
+}
+
+}  // namespace
+
+const std::vector<Case> kAsPublishedCases = {
+    {"published/tail-after-the-data", must, "5.1.8.1-5", "a batch that moves tail_pos too late",
+     "Overwrite the end of the oldest event while the consumer copies it. Move tail_pos after the "
+     "second load.",
+     "The consumer delivers a torn event: nothing tells it.",
+     losing(tail_after_the_data, {FindingCode::torn_event, FindingCode::misread_event},
+            "tail_pos of a batch is stored after the data"),
+     Demand::as_published},
+    {"published/wake-without-a-fence", must, "E1", "a producer without the full fence of E1",
+     "Publish an event for a sleeping consumer. The producer has loaded need_wake before the "
+     "consumer set it, and so wakes nobody.",
+     "The consumer finds the event when its time limit ends; without one it sleeps on.",
+     losing(wake_without_a_fence, {FindingCode::lost_wake_up},
+            "no full fence between write_pos and need_wake"),
+     Demand::as_published},
+    {"published/swap-without-a-nudge", must, "E19", "a retired buffer that nobody nudges",
+     "Replace each buffer after its first mmap, before the consumer can load its generation.",
+     "The consumer attaches again to see that its buffer is retired; without that it sleeps on.",
+     losing(swap_without_a_nudge, {FindingCode::lost_wake_up},
+            "a retired buffer is never nudged, and all descriptors have one inode"),
+     Demand::as_published},
+};
+
+}  // namespace kmes::conformance
