@@ -28,8 +28,12 @@ int list_cases(const Options& options, const Surroundings& around) {
     if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
     const std::size_t width = longest_id(selection.cases);
     for (const Case* each : selection.cases) {
-        around.out << fmt::format("{:<{}}  {:<7}  {}\n", each->id, width, level_name(each->level),
-                                  each->title);
+        // A default run includes the explored cases.
+        const bool needs_option =
+            each->demand != Demand::always && each->demand != Demand::explored;
+        const std::string option = needs_option ? fmt::format(" ({})", asks_for(each->demand)) : "";
+        around.out << fmt::format("{:<{}}  {:<7}  {}{}\n", each->id, width, level_name(each->level),
+                                  each->title, option);
     }
     around.out.flush();
     return around.out.good() ? kExitClean : kExitSuite;

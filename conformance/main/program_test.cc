@@ -543,6 +543,16 @@ TEST(Program, ListsCases) {
     EXPECT_EQ(shell.run({"--list", "--level", "must"}), 0);
     EXPECT_EQ(shell.out.str(), "5.1.5/maps  must     a title\n");
     EXPECT_EQ(shell.run({"--list", "--filter", "nothing"}), 2);
+    // A default run has the first of these, and not the others.
+    shell.cases[0].demand = Demand::explored;
+    shell.cases[1].demand = Demand::holes;
+    shell.cases[3].demand = Demand::shared;
+    EXPECT_EQ(shell.run({"--list"}), 0);
+    EXPECT_EQ(shell.out.str(),
+              "5.1.5/maps      must     a title\n"
+              "5.1.8.3/checks  should   a title (--layout D)\n"
+              "E21/twice       erratum  a title\n"
+              "E7/torn-size    robust   a title (--shared)\n");
 }
 
 TEST(Program, ExplainsACase) {

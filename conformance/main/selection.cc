@@ -14,14 +14,7 @@
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
-namespace {
 
-// `*` matches a slash too: an id is a name, not a path.
-bool matches(const std::string& pattern, std::string_view id) {
-    return ::fnmatch(pattern.c_str(), std::string(id).c_str(), 0) == 0;
-}
-
-// The option that includes such cases.
 std::string_view asks_for(Demand demand) {
     switch (demand) {
         case Demand::explored:
@@ -40,6 +33,13 @@ std::string_view asks_for(Demand demand) {
             break;
     }
     return "";
+}
+
+namespace {
+
+// `*` matches a slash too: an id is a name, not a path.
+bool matches(const std::string& pattern, std::string_view id) {
+    return ::fnmatch(pattern.c_str(), std::string(id).c_str(), 0) == 0;
 }
 
 std::string no_match(const std::vector<Case>& cases, const std::string& pattern, Level level) {

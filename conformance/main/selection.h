@@ -26,6 +26,9 @@ struct CasePatterns {
     std::vector<std::string> without;
 };
 
+// The option that includes such cases. Empty: none, they are always included.
+std::string_view asks_for(Demand demand);
+
 // Selects the cases up to `level` whose id matches a pattern of `only` and none of `without`.
 // `settings`, if not null, further restricts them (is_demanded). It is an error if a pattern
 // matches no case or excludes none, or if no case is left.
