@@ -88,7 +88,7 @@ def faults_of_exceptions(exceptions, paths, example, twin):
 def failed_cases(runner, program, cases, form):
     """The ids of the cases that failed it, and what the others came to."""
     _, failed, other = kill_matrix.run_suite(runner, program, cases, form=form)
-    for case in [each for each in other if other[each].startswith(kill_matrix.IN_PART)]:
+    for case in kill_matrix.undecided(other):
         scale = kill_matrix.WHOLE_SCALE
         _, failed_now, other_now = kill_matrix.run_suite(runner, program, [case], scale, form)
         failed += failed_now
