@@ -336,8 +336,8 @@ class Play {
 
 int kmes_fuzz_tables(const std::uint8_t* data, std::size_t size) {
     kmes::fuzz::FuzzedBytes bytes(data, size);
-    kmes::fuzz::open_numbers();  // what is open before the first input
     kmes::fuzz::TablesProducer::get().reset();
+    kmes::fuzz::note_foreign_numbers();
     kmes::fuzz::Play(&bytes).run();
     return 0;
 }

@@ -15,15 +15,10 @@
 namespace kmes::fuzz {
 namespace {
 
-// What this process had open before the first input: by the engine, or inherited.
-const OpenNumbers& foreign() {
-    static const OpenNumbers kForeign = [] {
-        OpenNumbers open;
-        for (int fd = 0; fd < kFirstReserved; ++fd)
-            open[static_cast<std::size_t>(fd)] = fd < 3 || ::fcntl(fd, F_GETFD) >= 0;
-        return open;
-    }();
-    return kForeign;
+// What this process had open before the input: by the engine, or inherited.
+OpenNumbers& foreign() {
+    static OpenNumbers numbers;
+    return numbers;
 }
 
 }  // namespace
@@ -32,6 +27,11 @@ Identity identity_of(int fd) {
     struct stat status{};
     if (::fstat(fd, &status) != 0) return {};
     return {status.st_dev, status.st_ino};
+}
+
+void note_foreign_numbers() {
+    for (int fd = 0; fd < kFirstReserved; ++fd)
+        foreign()[static_cast<std::size_t>(fd)] = fd < 3 || ::fcntl(fd, F_GETFD) >= 0;
 }
 
 bool ProgramFiles::is_foreign(int fd) {

@@ -24,8 +24,12 @@ struct Identity {
 // Returns {0, 0} if the number is closed.
 Identity identity_of(int fd);
 
-// By number. Those that were open before the first input belong to nobody.
+// By number. Those that were open before the input belong to nobody.
 using OpenNumbers = std::bitset<kFirstReserved>;
+
+// Call it before each input: the engine keeps files that it opens between two inputs, such as the
+// pipes to the symbolizer.
+void note_foreign_numbers();
 OpenNumbers open_numbers();
 
 class ProgramFiles {
@@ -46,7 +50,7 @@ class ProgramFiles {
     OpenNumbers numbers() const;
 
     void close(int fd);
-    // Replaces whatever has the number `to`. Leaves a number alone that was open before the first
+    // Replaces whatever has the number `to`. Leaves a number alone that was open before the
     // input.
     void copy_over(int from, int to);
     int copy(int from);
