@@ -147,6 +147,10 @@ std::string json_quoted(std::string_view text) {
     return line;
 }
 
+bool is_plain(std::string_view text) {
+    return plain_bytes(text) == text.size();
+}
+
 std::string hex_text(std::string_view bytes) {
     constexpr std::string_view kDigits = "0123456789abcdef";
     std::string text;

@@ -25,6 +25,10 @@ void append_escaped(std::string_view text, std::string* line);
 void append_quoted(std::string_view text, std::string* line);
 void append_json_quoted(std::string_view text, std::string* line);
 
+// True if every function above keeps the text as it is: it is printable ASCII without a double
+// quote and a backslash.
+bool is_plain(std::string_view text);
+
 // Returns two lower-case digits for each byte.
 std::string hex_text(std::string_view bytes);
 

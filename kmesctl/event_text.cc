@@ -25,10 +25,10 @@ static_assert(KMES_ORIGIN_USERSPACE == 0 && KMES_ORIGIN_KMES == 1 && KMES_ORIGIN
               KMES_ORIGIN_LCS == 3);
 
 struct Colors {
-    const char* dim = "";
-    const char* type = "";
-    const char* loss = "";
-    const char* end = "";
+    std::string_view dim = "";
+    std::string_view type = "";
+    std::string_view loss = "";
+    std::string_view end = "";
 };
 
 Colors colors_of(const LineStyle& style) {
@@ -36,40 +36,85 @@ Colors colors_of(const LineStyle& style) {
     return {"\033[2m", "\033[1;36m", "\033[1;31m", "\033[0m"};
 }
 
-// The beginning of a line, in room that needs no check: all its parts are short.
-class Head {
+// "00" to "99".
+constexpr auto kTwoDigits = [] {
+    std::array<char, 200> digits{};
+    for (std::size_t i = 0; i < digits.size(); ++i)
+        digits[i] = static_cast<char>('0' + (i % 2 == 0 ? i / 20 : i / 2 % 10));
+    return digits;
+}();
+
+// A second as both forms of a line begin with it. Most events share it with the one before.
+struct SecondText {
+    static constexpr std::size_t kDateBytes = 20;
+
+    std::uint64_t second = UINT64_MAX;
+    std::array<char, kDateBytes> date{};  // "2026-11-27T00:43:12."; a timestamp ends in 2554
+    std::string number;
+
+    void set(std::uint64_t to) {
+        const auto time = static_cast<std::time_t>(to);
+        std::tm parts{};
+        gmtime_r(&time, &parts);
+        fmt::format_to_n(date.data(), date.size(), "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.",
+                         parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
+                         parts.tm_min, parts.tm_sec);
+        number = to == 0 ? "" : fmt::format("{}", to);
+        second = to;
+    }
+};
+
+const SecondText& text_of_second(std::uint64_t second) {
+    thread_local SecondText text;
+    if (text.second != second) text.set(second);
+    return text;
+}
+
+// A line, or its beginning, in room that needs no check: all its parts are short.
+class ShortLine {
   public:
+    static constexpr std::size_t kMostTextBytes = 512;  // of a type, or of a payload
+
     void add(std::string_view text) {
         std::memcpy(end_, text.data(), text.size());
         end_ += text.size();
     }
     void add(std::uint64_t number) { end_ = std::to_chars(end_, end_ + 20, number).ptr; }
-    // "2026-11-27T00:43:12.472854950Z". Most events share their second with the one before.
-    void add_time(std::uint64_t timestamp_ns);
+    // "2026-11-27T00:43:12.472854950Z"
+    void add_time(std::uint64_t timestamp_ns) {
+        const SecondText& second = text_of_second(timestamp_ns / kNsPerSecond);
+        add({second.date.data(), SecondText::kDateBytes});
+        add_nine_digits(timestamp_ns % kNsPerSecond);
+        *end_++ = 'Z';
+    }
+    void add_nanoseconds(std::uint64_t timestamp_ns) {
+        if (timestamp_ns < kNsPerSecond) return add(timestamp_ns);
+        add(text_of_second(timestamp_ns / kNsPerSecond).number);
+        add_nine_digits(timestamp_ns % kNsPerSecond);
+    }
     std::string_view text() const { return {text_.data(), end_}; }
 
   private:
-    static constexpr std::size_t kMostBytes = 512;
-    std::array<char, kMostBytes> text_;
+    void add_nine_digits(std::uint64_t number) {
+        auto left = static_cast<std::uint32_t>(number);
+        for (int at = 7; at > 0; at -= 2, left /= 100)
+            std::memcpy(end_ + at, &kTwoDigits[2 * (left % 100)], 2);
+        *end_ = static_cast<char>('0' + left);
+        end_ += 9;
+    }
+
+    static constexpr std::size_t kMostOtherBytes = 256;
+    std::array<char, 2 * kMostTextBytes + kMostOtherBytes> text_;
     char* end_ = text_.data();
 };
 
-void Head::add_time(std::uint64_t timestamp_ns) {
-    thread_local std::time_t last_second = -1;
-    thread_local std::string text;
-    const auto second = static_cast<std::time_t>(timestamp_ns / kNsPerSecond);
-    if (second != last_second) {
-        std::tm parts{};
-        gmtime_r(&second, &parts);
-        text =
-            fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.000000000Z", parts.tm_year + 1900,
-                        parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
-        last_second = second;
-    }
-    auto left = static_cast<std::uint32_t>(timestamp_ns % kNsPerSecond);
-    for (std::size_t i = 0; i < 9; ++i, left /= 10)
-        text[text.size() - 2 - i] = static_cast<char>('0' + left % 10);
-    add(text);
+// True for the usual event: its type and its payload are short, and no form of a line changes a
+// byte of them. (A plain byte is no container of MessagePack, so the payload is text.)
+bool is_short_and_plain(const kmes_event_view& event, PayloadForm form) {
+    return (form == PayloadForm::kAuto || form == PayloadForm::kText) && event.payload_len > 0 &&
+           event.payload_len <= ShortLine::kMostTextBytes &&
+           event.type_len <= ShortLine::kMostTextBytes && is_plain(type_of(event)) &&
+           is_plain(payload_of(event));
 }
 
 bool is_utf8(std::string_view text) {
@@ -116,9 +161,9 @@ void append_payload_json(std::string_view payload, PayloadForm wanted, std::stri
 }
 
 void append_json(const kmes_event_view& event, const LineStyle& style, std::string* line) {
-    Head head;
+    ShortLine head;
     head.add("{\"timestamp\":");
-    head.add(std::uint64_t{event.timestamp});
+    head.add_nanoseconds(event.timestamp);
     head.add(",\"cpu\":");
     head.add(std::uint64_t{event.cpu_id});
     head.add(",\"sequence\":");
@@ -126,6 +171,15 @@ void append_json(const kmes_event_view& event, const LineStyle& style, std::stri
     head.add(",\"origin\":");
     head.add(std::uint64_t{event.origin_class});
     head.add(",\"type\":");
+    if (is_short_and_plain(event, style.payload)) {
+        head.add("\"");
+        head.add(type_of(event));
+        head.add("\",\"payload_form\":\"text\",\"payload\":\"");
+        head.add(payload_of(event));
+        head.add("\"}\n");
+        *line += head.text();
+        return;
+    }
     *line += head.text();
     append_json_quoted(type_of(event), line);
     append_payload_json(payload_of(event), style.payload, line);
@@ -191,7 +245,7 @@ void append_event_line(const kmes_event_view& event, const LineStyle& style, std
         return;
     }
     const Colors colors = colors_of(style);
-    Head head;
+    ShortLine head;
     head.add(colors.dim);
     head.add_time(event.timestamp);
     head.add(" cpu ");
@@ -199,10 +253,22 @@ void append_event_line(const kmes_event_view& event, const LineStyle& style, std
     head.add(" #");
     head.add(std::uint64_t{event.sequence});
     head.add(" ");
-    head.add(origin_text(event.origin_class));
+    if (event.origin_class < kOrigins.size())
+        head.add(kOrigins[event.origin_class]);
+    else
+        head.add(origin_text(event.origin_class));
     head.add(colors.end);
     head.add(" ");
     head.add(colors.type);
+    if (is_short_and_plain(event, style.payload)) {
+        head.add(type_of(event));
+        head.add(colors.end);
+        head.add(" \"");
+        head.add(payload_of(event));
+        head.add("\"\n");
+        *line += head.text();
+        return;
+    }
     *line += head.text();
     append_escaped(type_of(event), line);
     *line += colors.end;

@@ -22,7 +22,7 @@ constexpr std::uint64_t kLongestWaitNs = 100'000'000;  // limits the delay of an
 constexpr std::uint64_t kHoldNs = 10'000'000;  // an empty CPU delays the others by at most this
 constexpr std::uint64_t kMostHeldBytes = 16 << 20;
 constexpr unsigned kEventsAtATime = 4096;
-constexpr std::size_t kBytesAtATime = std::size_t{1} << 20;
+constexpr std::size_t kBytesAtATime = 64 << 10;  // stays in a near cache, and fills a pipe
 constexpr std::uint64_t kMostSeconds = 1'000'000'000;
 
 struct PrintOptions {
