@@ -119,6 +119,7 @@ Tracer::Engine::Engine(TracerOptions options)
       checks_by_watchpoints_(options_.stepping == Stepping::kWatchpoints),
       output_texts_{BoundedText(options_.shown_output_bytes),
                     BoundedText(options_.shown_output_bytes)} {
+    if (checks_by_watchpoints_) probe_watchpoints();
     // A blocked SIGCHLD stays pending, so a stop between a check and a sleep ends the sleep. If it
     // were ignored, or with SA_NOCLDSTOP, stops would be hidden.
     const sigset_t child_signal = only_child_signal();

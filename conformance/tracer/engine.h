@@ -471,6 +471,7 @@ class Tracer::Engine {
     GuardStep::Outcome step_openly(Thread& thread, const PendingAccess& pending);
 
     // --- watchpoints.cc
+    void probe_watchpoints();
     uint64_t watched_page() const;
     void arm_watchpoints(Thread& thread);
     void check_step(Thread& thread, const std::vector<RingOperand>& expected,

@@ -7,8 +7,11 @@
 // stops and the offsets of the page (5.1.6).
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -38,7 +41,43 @@ bool set_debug_register(pid_t tid, size_t number, uint64_t value) {
     return ptrace(PTRACE_POKEUSER, tid, debug_register(number), value) == 0;
 }
 
+// The probe's child: writes the watched word and ends.
+[[noreturn]] void write_watched(volatile uint64_t* word) {
+    if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0 && raise(SIGSTOP) == 0) *word = 1;
+    _exit(0);
+}
+
+// Steps the stopped child to its end. True: the processor reports the write to the watched word.
+bool reports_the_write(pid_t child, volatile uint64_t* word) {
+    if (!set_debug_register(child, 0, reinterpret_cast<uint64_t>(word)) ||
+        !set_debug_register(child, kControlRegister, kEnable | kReadsAndWritesOf8 << 16))
+        return true;  // arm_watchpoints() will tell why
+    int status = 0;
+    do {
+        if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) return false;
+        if (waitpid(child, &status, __WALL) != child || !WIFSTOPPED(status)) return false;
+    } while ((ptrace(PTRACE_PEEKUSER, child, debug_register(kStatusRegister), nullptr) & 1) == 0);
+    return true;
+}
+
 }  // namespace
+
+// Some hypervisors accept the registers and never report an access.
+void Tracer::Engine::probe_watchpoints() {
+    alignas(kWordBytes) volatile uint64_t word = 0;
+    const pid_t child = fork();
+    if (child == 0) write_watched(&word);
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, __WALL) != child || !WIFSTOPPED(status)) {
+        watch_check_.unavailable = "no child could be traced to try the processor's watchpoints";
+        return;
+    }
+    if (!reports_the_write(child, &word))
+        watch_check_.unavailable =
+            "the processor's watchpoints report nothing here: the hypervisor may not pass them on";
+    kill(child, SIGKILL);
+    while (waitpid(child, &status, __WALL) == child && WIFSTOPPED(status)) continue;
+}
 
 // The first guarded metadata page; 0: none.
 uint64_t Tracer::Engine::watched_page() const {
