@@ -119,7 +119,7 @@ Tracer::Engine::Engine(TracerOptions options)
       checks_by_watchpoints_(options_.stepping == Stepping::kWatchpoints),
       output_texts_{BoundedText(options_.shown_output_bytes),
                     BoundedText(options_.shown_output_bytes)} {
-    if (checks_by_watchpoints_) probe_watchpoints();
+    if (checks_by_watchpoints_) watch_check_.unavailable = probe_watchpoints();
     // A blocked SIGCHLD stays pending, so a stop between a check and a sleep ends the sleep. If it
     // were ignored, or with SA_NOCLDSTOP, stops would be hidden.
     const sigset_t child_signal = only_child_signal();
@@ -467,6 +467,14 @@ void Tracer::Engine::pump_output() {
     for (int i = 0; i < 2; ++i) {
         if (output_files_[i]) output_texts_[i].take(*output_files_[i]);
     }
+}
+
+// Reading a flood takes long, and a living testee continues to write meanwhile. Such a report stays
+// unread, and wait() reports the flood.
+std::string Tracer::Engine::read_report() {
+    constexpr uint64_t kFloodBytes = uint64_t{1} << 28;  // RecordLimits::maximum_report_bytes
+    if (!report_ || (!ended_ && report_->unread_bytes() > kFloodBytes)) return "";
+    return report_->read_new(kFloodBytes + 1);
 }
 
 // Earlier text on the standard output is no part of the report.

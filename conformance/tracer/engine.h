@@ -270,7 +270,7 @@ class Tracer::Engine {
     void kill_all();
     bool detach(TimePoint deadline);
     void pump_output();
-    void choose_report(const Process& process);
+    std::string read_report();
 
     TracerOptions options_;
     AttachHandler attach_handler_;
@@ -289,7 +289,6 @@ class Tracer::Engine {
     const char* call_refused_by_guards_ = nullptr;
     bool has_io_uring() const;
     pid_t testee_ = 0;
-    std::unique_ptr<CaptureFile> report_;
     std::unique_ptr<CaptureFile> output_files_[2];
     BoundedText output_texts_[2];
     std::vector<pid_t> testee_threads() const;
@@ -318,6 +317,7 @@ class Tracer::Engine {
     Process& process_of(const Thread& thread);
     void push(Thread& thread, TracerEvent event);
     void push(TracerEvent event) { events_.emplace_back(0, std::move(event)); }
+    void choose_report(const Process& process);
     void check_output_limits();
     std::vector<pid_t> all_threads() const;
     void refuse_start(EndKind kind, int error, std::string text);
@@ -471,7 +471,6 @@ class Tracer::Engine {
     GuardStep::Outcome step_openly(Thread& thread, const PendingAccess& pending);
 
     // --- watchpoints.cc
-    void probe_watchpoints();
     uint64_t watched_page() const;
     void arm_watchpoints(Thread& thread);
     void check_step(Thread& thread, const std::vector<RingOperand>& expected,
@@ -521,6 +520,7 @@ class Tracer::Engine {
     LaunchPlan plan_;
     std::unique_ptr<Launch> launch_;
     std::optional<Ended> ended_;
+    std::unique_ptr<CaptureFile> report_;
     std::map<pid_t, Thread> threads_;
     std::map<pid_t, Process> processes_;
     std::deque<Received> backlog_;

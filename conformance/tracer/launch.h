@@ -82,6 +82,13 @@ struct Abilities {
 };
 const Abilities& probe_abilities(bool simulate_outer_filter);
 
+// As waitpid with __WALL. Continues after a signal.
+pid_t wait_for(pid_t pid, int* status);
+
+// Returns why no watchpoint of the processor reports an access; "" if one does. It tries one in a
+// child, the first time. (watchpoints.cc)
+const std::string& probe_watchpoints();
+
 }  // namespace kmes::conformance::tracing
 
 #endif  // CONFORMANCE_TRACER_LAUNCH_H_

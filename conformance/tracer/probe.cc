@@ -54,14 +54,6 @@ std::string explain_refusal(int error) {
            "under a debugger or strace run without it";
 }
 
-pid_t wait_for(pid_t pid, int* status) {
-    pid_t got = 0;
-    do {
-        got = waitpid(pid, status, __WALL);
-    } while (got < 0 && errno == EINTR);
-    return got;
-}
-
 // Follows the probe child to its end. Returns true if its 1091 stopped it.
 bool saw_attach_stop(pid_t child) {
     bool seen = false;
@@ -106,6 +98,14 @@ Abilities probe(bool simulate_outer_filter) {
 }
 
 }  // namespace
+
+pid_t wait_for(pid_t pid, int* status) {
+    pid_t got = 0;
+    do {
+        got = waitpid(pid, status, __WALL);
+    } while (got < 0 && errno == EINTR);
+    return got;
+}
 
 const Abilities& probe_abilities(bool simulate_outer_filter) {
     static std::once_flag once[2];

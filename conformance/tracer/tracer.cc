@@ -3,9 +3,6 @@
 // The public functions of Tracer, which call the engine.
 
 #include "conformance/tracer/tracer.h"
-
-#include <signal.h>
-
 #include "conformance/tracer/engine.h"
 
 namespace kmes::conformance {
@@ -102,13 +99,7 @@ GuardStep Tracer::step_guarded_torn(pid_t tid, uint32_t split_bytes,
     return engine_->step_guarded(tid, &torn);
 }
 std::string Tracer::read_report() {
-    // More than any report may have. Reading it would take long, and a living testee writes on all
-    // the while. The next wait() tells of the flood.
-    constexpr uint64_t kFloodBytes = uint64_t{1} << 28;
-    if (!engine_->report_) return "";
-    const bool is_alive = engine_->testee_ > 0 && kill(engine_->testee_, 0) == 0;
-    if (is_alive && engine_->report_->unread_bytes() > kFloodBytes) return "";
-    return engine_->report_->read_new(kFloodBytes + 1);
+    return engine_->read_report();
 }
 std::string Tracer::standard_output() {
     engine_->pump_output();

@@ -20,6 +20,7 @@
 #include <cstring>
 
 #include "conformance/tracer/engine.h"
+#include "conformance/tracer/launch.h"
 
 namespace kmes::conformance {
 namespace {
@@ -41,42 +42,52 @@ bool set_debug_register(pid_t tid, size_t number, uint64_t value) {
     return ptrace(PTRACE_POKEUSER, tid, debug_register(number), value) == 0;
 }
 
-// The probe's child: writes the watched word and ends.
+std::string refusal() {
+    return fmt::format("the processor's watchpoints cannot be set here: {}", strerror(errno));
+}
+
+// A forked child: it makes only system calls, and one write.
 [[noreturn]] void write_watched(volatile uint64_t* word) {
     if (ptrace(PTRACE_TRACEME, 0, nullptr, nullptr) == 0 && raise(SIGSTOP) == 0) *word = 1;
     _exit(0);
 }
 
-// Steps the stopped child to its end. True: the processor reports the write to the watched word.
-bool reports_the_write(pid_t child, volatile uint64_t* word) {
-    if (!set_debug_register(child, 0, reinterpret_cast<uint64_t>(word)) ||
-        !set_debug_register(child, kControlRegister, kEnable | kReadsAndWritesOf8 << 16))
-        return true;  // arm_watchpoints() will tell why
+// Steps the child to its end. Returns why the watchpoint on the word does not report the write.
+std::string try_watchpoint(pid_t child, volatile uint64_t* word) {
+    std::string why = "no child can be traced to try the processor's watchpoints";
+    bool is_set = false;
     int status = 0;
-    do {
-        if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) return false;
-        if (waitpid(child, &status, __WALL) != child || !WIFSTOPPED(status)) return false;
-    } while ((ptrace(PTRACE_PEEKUSER, child, debug_register(kStatusRegister), nullptr) & 1) == 0);
-    return true;
+    while (tracing::wait_for(child, &status) == child && WIFSTOPPED(status)) {
+        if (!is_set) {
+            is_set = true;
+            why = set_debug_register(child, 0, reinterpret_cast<uint64_t>(word)) &&
+                          set_debug_register(child, kControlRegister,
+                                             kEnable | kReadsAndWritesOf8 << 16)
+                      ? "the processor's watchpoints report nothing here: the hypervisor may not "
+                        "pass them on"
+                      : refusal();
+        }
+        errno = 0;
+        const long hits = ptrace(PTRACE_PEEKUSER, child, debug_register(kStatusRegister), nullptr);
+        if (errno == 0 && (hits & 1) != 0) why = "";
+        if (ptrace(PTRACE_SINGLESTEP, child, nullptr, nullptr) != 0) kill(child, SIGKILL);
+    }
+    return why;
+}
+
+std::string try_watchpoint() {
+    alignas(kWordBytes) volatile uint64_t word = 0;
+    const pid_t child = fork();
+    if (child == 0) write_watched(&word);
+    return try_watchpoint(child, &word);
 }
 
 }  // namespace
 
 // Some hypervisors accept the registers and never report an access.
-void Tracer::Engine::probe_watchpoints() {
-    alignas(kWordBytes) volatile uint64_t word = 0;
-    const pid_t child = fork();
-    if (child == 0) write_watched(&word);
-    int status = 0;
-    if (child < 0 || waitpid(child, &status, __WALL) != child || !WIFSTOPPED(status)) {
-        watch_check_.unavailable = "no child could be traced to try the processor's watchpoints";
-        return;
-    }
-    if (!reports_the_write(child, &word))
-        watch_check_.unavailable =
-            "the processor's watchpoints report nothing here: the hypervisor may not pass them on";
-    kill(child, SIGKILL);
-    while (waitpid(child, &status, __WALL) == child && WIFSTOPPED(status)) continue;
+const std::string& tracing::probe_watchpoints() {
+    static const std::string kWhy = try_watchpoint();
+    return kWhy;
 }
 
 // The first guarded metadata page; 0: none.
@@ -102,8 +113,7 @@ void Tracer::Engine::arm_watchpoints(Thread& thread) {
     }
     if (all && page != 0) all = set_debug_register(thread.tid, kControlRegister, control);
     if (!all && watch_check_.unavailable.empty() && errno != ESRCH)
-        watch_check_.unavailable =
-            fmt::format("the processor's watchpoints cannot be set here: {}", strerror(errno));
+        watch_check_.unavailable = refusal();
     thread.watched_page = page;
 }
 
