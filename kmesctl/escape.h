@@ -25,8 +25,8 @@ void append_escaped(std::string_view text, std::string* line);
 void append_quoted(std::string_view text, std::string* line);
 void append_json_quoted(std::string_view text, std::string* line);
 
-// True if every function above keeps the text as it is: it is printable ASCII without a double
-// quote and a backslash.
+// Returns true if the text is printable ASCII without a double quote and a backslash. The functions
+// above do not change such a text.
 bool is_plain(std::string_view text);
 
 // Returns two lower-case digits for each byte.

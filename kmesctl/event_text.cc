@@ -44,7 +44,7 @@ constexpr auto kTwoDigits = [] {
     return digits;
 }();
 
-// A second as both forms of a line begin with it. Most events share it with the one before.
+// The second of a timestamp in both forms of a line. Most events share it with the event before.
 struct SecondText {
     static constexpr std::size_t kDateBytes = 20;
 
@@ -59,7 +59,7 @@ struct SecondText {
         fmt::format_to_n(date.data(), date.size(), "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.",
                          parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday, parts.tm_hour,
                          parts.tm_min, parts.tm_sec);
-        number = to == 0 ? "" : fmt::format("{}", to);
+        number = fmt::format("{}", to);
         second = to;
     }
 };
@@ -108,8 +108,8 @@ class ShortLine {
     char* end_ = text_.data();
 };
 
-// True for the usual event: its type and its payload are short, and no form of a line changes a
-// byte of them. (A plain byte is no container of MessagePack, so the payload is text.)
+// Returns true if the type and the payload are short, and no form of a line escapes a byte of them.
+// A plain byte starts no container of MessagePack, so the payload is text.
 bool is_short_and_plain(const kmes_event_view& event, PayloadForm form) {
     return (form == PayloadForm::kAuto || form == PayloadForm::kText) && event.payload_len > 0 &&
            event.payload_len <= ShortLine::kMostTextBytes &&

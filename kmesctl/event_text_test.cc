@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The line of an event, compared with one that is put together from its parts.
+// append_event_line: each line equals its separately formatted fields in a row.
 #include "kmesctl/event_text.h"
 
 #include <fmt/format.h>
@@ -88,7 +88,7 @@ TEST(EventLine, HasTheTimeOfItsOwnEventInAnyOrder) {
         expect_lines({.timestamp = time});
 }
 
-// Short plain texts take a way of their own: each text here is just on one side of its border.
+// Short plain texts have a fast path. The texts are on both sides of its limits.
 TEST(EventLine, IsTheSameForPlainShortTextsAndOthers) {
     const std::vector<std::string> texts = {"",
                                             "a",
@@ -125,7 +125,7 @@ TEST(EventLine, ChoosesTheFormOfAPayload) {
     ends_with({}, PayloadForm::kHex, " app.start 68656c6c6f\n");
     ends_with({}, PayloadForm::kNone, " app.start\n");
     ends_with({.payload = "\x91\x01"}, PayloadForm::kAuto, " app.start [1]\n");
-    // One byte of ASCII is a whole number in MessagePack, and not shown as such.
+    // In MessagePack a byte of ASCII is an integer. The form auto shows it as text.
     ends_with({.payload = "7"}, PayloadForm::kAuto, " app.start \"7\"\n");
     ends_with({.payload = "7"}, PayloadForm::kMsgpack, " app.start 55\n");
 }

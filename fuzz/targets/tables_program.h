@@ -50,8 +50,7 @@ class ProgramFiles {
     OpenNumbers numbers() const;
 
     void close(int fd);
-    // Replaces whatever has the number `to`. Leaves a number alone that was open before the
-    // input.
+    // Replaces whatever has the number `to`. Leaves a number alone that was open before the input.
     void copy_over(int from, int to);
     int copy(int from);
     int open_file();
