@@ -189,21 +189,33 @@ rule_every_compiler() {
 # Dead files: every source is named in the BUILD.bazel of its folder, or of the nearest one above,
 # with its ending or (if a list of tests adds it) without.
 rule_in_build_file() {
-    local file folder name
-    files '\.(c|h|cc|cpp|hpp|py|rs|go)$' | while IFS= read -r file; do
-        folder=$(dirname -- "$file")
-        while [ "$folder" != . ] && [ ! -f "$folder/BUILD.bazel" ]; do
-            folder=$(dirname -- "$folder")
-        done
-        if [ "$folder" = . ] && [ "$file" != "${file#*/}" ]; then
-            echo "$file:1: no BUILD.bazel in $(dirname -- "$file"); write one that names it"
-            continue
-        fi
-        name=${file#"$folder/"}
-        if ! grep -qFe "\"$name\"" -e "\"${name%.*}\"" -- "$folder/BUILD.bazel" 2>/dev/null; then
-            echo "$file:1: not in $folder/BUILD.bazel; name it there, or remove it"
-        fi
-    done
+    files '\.(c|h|cc|cpp|hpp|py|rs|go)$' >"$KMES_SCRATCH/sources"
+    {
+        echo "$KMES_SCRATCH/sources"
+        files '(^|/)BUILD\.bazel$'
+    } | on_files awk '
+        function folder_of(name) { return sub(/\/[^\/]*$/, "", name) ? name : "." }
+        FILENAME == ARGV[1] { sources[++count] = $0; next }
+        FNR == 1 { folder = folder_of(FILENAME); has_build[folder] = 1 }
+        {
+            for (many = split($0, part, "\""); many > 1; --many) named[folder, part[many]] = 1
+        }
+        END {
+            for (i = 1; i <= count; ++i) {
+                file = sources[i]
+                folder = folder_of(file)
+                while (folder != "." && !(folder in has_build)) folder = folder_of(folder)
+                if (folder == "." && file ~ /\//) {
+                    print file ":1: no BUILD.bazel in " folder_of(file) "; write one that names it"
+                    continue
+                }
+                name = folder == "." ? file : substr(file, length(folder) + 2)
+                stem = name
+                sub(/\.[^.]*$/, "", stem)
+                if (!((folder, name) in named) && !((folder, stem) in named))
+                    print file ":1: not in " folder "/BUILD.bazel; name it there, or remove it"
+            }
+        }'
 }
 
 rule_unfinished() {
@@ -237,9 +249,12 @@ prose() {
 }
 
 # words_of FILE COMMAND: the lines that COMMAND prints for each pattern of FILE, with the better
-# word.
+# word. The patterns are first asked all at once, because a tree has none of them as a rule.
 words_of() {
-    local pattern instead
+    local pattern instead any
+    any=$(awk -F'\t' '!/^#/ && NF == 2 { printf "%s%s", many++ ? "|" : "", $1 }' \
+        "$KMES_ROOT/tools/check/$1")
+    [ -n "$("$2" "$any")" ] || return 0
     while IFS=$'\t' read -r pattern instead; do
         case "$pattern" in '#'* | '') continue ;; esac
         "$2" "$pattern" | say "write this in other words ($instead)"
