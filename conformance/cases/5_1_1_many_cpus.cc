@@ -10,7 +10,7 @@ namespace {
 
 using enum Level;
 
-const Steps kResizeAndEmit{Resize{}, Emit{1, 70}};
+const Steps kResizeThenEmit{Resize{}, Emit{1, 70}};
 
 // Plays `actions` before each access to the metadata page of this CPU in turn.
 Steps at_every_access(std::uint32_t cpu, const Steps& actions) {
@@ -34,7 +34,7 @@ const Row kManyCpuRows[] = {
      "a swap at every step on the last CPU",
      "Replace the buffers before each access to the last CPU's metadata page in turn.",
      kFollows,
-     at_every_access(kLastCpu, kResizeAndEmit),
+     at_every_access(kLastCpu, kResizeThenEmit),
      {.nudging = false}},
     // CPU numbers around tables of 8, 16 and 32 entries, and words of 32 bits. In the end, all CPUs
     // at once.

@@ -29,7 +29,7 @@ struct ManyCpusText {
     std::string_view description;
     std::string_view expectation;
 };
-const ManyCpusText kManyCpus =
+const ManyCpusText kMoreThanSlots =
     layout().attaches_all_cpus()
         ? ManyCpusText{"ERANGE with sixty-four CPUs",
                        "Serve sixty-four buffers. Answer a kmes_attach with fewer slots with "
@@ -140,8 +140,8 @@ const Row kAttachRows[] = {
      {Asleep{}, Resize{current(2)}, EmitEverywhere{2}, Asleep{}},
      {.before_start = {[](Stage& stage) { stage.attach_answers().set_least_fd(300); },
                        EmitEverywhere{2}}}},
-    {"contract-1/more-cpus-than-slots", must, "contract-1", kManyCpus.title, kManyCpus.description,
-     kManyCpus.expectation, kLife, life_on(64)},
+    {"contract-1/more-cpus-than-slots", must, "contract-1", kMoreThanSlots.title,
+     kMoreThanSlots.description, kMoreThanSlots.expectation, kLife, life_on(64)},
     {"contract-1/eagain", must, "contract-1",
      in_layout("{} at the first attach", name_of_error_before_rings()),
      in_layout("Answer the first three calls of kmes_attach with {} (the rings do not exist yet), "

@@ -189,17 +189,17 @@ constexpr std::uint64_t kSmall = 64 * kKibibyte;
 const Steps kShrinkToLargeSurvivor{OnEachCpu{{Emit{1, kSmall / 8 * 5}}}, Resize{kSmall}};
 
 // The instruction, and the offset in the metadata page.
-using Place = std::pair<std::uint64_t, std::uint64_t>;
+using Positions = std::pair<std::uint64_t, std::uint64_t>;
 
 // E20: a consumer has a large survivor before it. An event of half the capacity moves tail_pos up
 // to write_pos to make room for itself, and is published a few accesses later. Played for each
 // access to the metadata page of the new buffer. Until the publication the part `written` of the
 // event is in the ring. Returns the place of the k-th access, if there was one.
-std::optional<Place> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Written written) {
+std::optional<Positions> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Written written) {
     constexpr std::uint64_t kAccessesBetween = 5;
     constexpr std::uint64_t kAccessesAtMost = 100;
     std::uint64_t accesses = 0;
-    std::optional<Place> place;
+    std::optional<Positions> place;
     const auto count = [&](const GuardHit& hit) {
         if (++accesses == k) {
             place = {hit.code.instruction_pointer, hit.place.offset_bytes};
@@ -240,7 +240,7 @@ void tail_at_write_pos(Stage& stage) {
     constexpr Written kStates[] = {Written::header, Written::nothing, Written::half,
                                    Written::whole};
     WalkLimit limit(stage);
-    std::map<Place, int> times;
+    std::map<Positions, int> times;
     std::vector<bool> is_repeated(kAccessesAtMost);
     std::uint64_t end = kAccessesAtMost;
     for (std::uint64_t i = 0; i < std::size(kStates); ++i) {
@@ -248,7 +248,7 @@ void tail_at_write_pos(Stage& stage) {
             if (i > 0 && is_repeated[k]) continue;
             if (stage.testee().has_ended(0) || limit.is_over()) return;
             const Written written = kStates[(k - 1 + i) % std::size(kStates)];
-            const std::optional<Place> place = tail_at_write_pos_at(stage, k, written);
+            const std::optional<Positions> place = tail_at_write_pos_at(stage, k, written);
             if (!place)
                 end = k;
             else if (i == 0)

@@ -122,17 +122,17 @@ Step forge_number(std::uint64_t back) {
     }};
 }
 
-const Steps kFullRing{Emit{1, kVictimBytes}, Emit{kFollowers, kFollowerBytes}};
+const Steps kVictimAndFollowers{Emit{1, kVictimBytes}, Emit{kFollowers, kFollowerBytes}};
 
 // The whole ring is unread when the first header is read.
 Step tear_oldest(const Step& forge) {
-    return InOrder{{Place{}, UnderRead{.wake = {AtOnce{kFullRing}}, .actions = {forge}}}};
+    return InOrder{{Place{}, UnderRead{.wake = {AtOnce{kVictimAndFollowers}}, .actions = {forge}}}};
 }
 
 // The whole ring is delivered, and the next buffer contains it as well. A consumer that skips those
 // events by their sizes continues where a torn size leads.
 Step tear_delivered(const Step& forge) {
-    return InOrder{{Place{.filler = Filler::small}, InOrder{kFullRing}, Asleep{},
+    return InOrder{{Place{.filler = Filler::small}, InOrder{kVictimAndFollowers}, Asleep{},
                     InNextBuffer{.actions = {forge}, .pages = NextPages::data}}};
 }
 

@@ -23,7 +23,7 @@ constexpr std::string_view kLoadsWritePosAgain =
     "The consumer loads write_pos of the old buffer again after generation has changed, and loses "
     "nothing.";
 
-constexpr std::uint64_t kSmall = 64 * kKibibyte;
+constexpr std::uint64_t kSmallRegion = 64 * kKibibyte;
 
 // Begins far from position 0, so that the positions in the new buffer may be lower than the old
 // ones.
@@ -59,10 +59,10 @@ Steps resized_twice(std::uint64_t events) {
 // The newest event does not fit into the smaller buffer, so nothing is copied: an empty buffer of a
 // CPU with delivered events.
 Steps empty_next_buffer(std::uint64_t done) {
-    return {Times{done > 0 ? 1u : 0u, {Resize{4 * kSmall}}},
-            Emit{1, 2 * kSmall},
+    return {Times{done > 0 ? 1u : 0u, {Resize{4 * kSmallRegion}}},
+            Emit{1, 2 * kSmallRegion},
             Asleep{},
-            Resize{kSmall},
+            Resize{kSmallRegion},
             Asleep{},
             Drop{done + 1},
             Emit{2, 100},
@@ -264,7 +264,7 @@ const Row kResizeRows[] = {
       "The consumer keeps the last sequence number of the CPU. An L record, where there is one, "
       "counts what is missing since the old buffer."},
      {each_below(3, empty_next_buffer)},
-     {.cpus = 1, .capacity = 4 * kSmall, .before_start = {Emit{}, Drop{}, Emit{}}}},
+     {.cpus = 1, .capacity = 4 * kSmallRegion, .before_start = {Emit{}, Drop{}, Emit{}}}},
     {{"E21/torn-while-it-finds-its-place", Level::erratum, "E21",
       "an overwrite during the search for new events",
       "Replace the buffer by one with delivered events only. When the consumer first reads them, "
@@ -451,8 +451,9 @@ const Row kThousandUnreadRows[] = {
       "Emit 1000 events. While they are unread, replace the buffer by a buffer that holds few of "
       "them.",
       "The consumer delivers all of them, from the old buffer first."},
-     {Asleep{}, Emit{1, 40}, Asleep{}, AtOnce{{Emit{1000, 40}, Resize{kSmall / 8}}}, Asleep{}},
-     {.cpus = 1, .capacity = kSmall}},
+     {Asleep{}, Emit{1, 40}, Asleep{}, AtOnce{{Emit{1000, 40}, Resize{kSmallRegion / 8}}},
+      Asleep{}},
+     {.cpus = 1, .capacity = kSmallRegion}},
 };
 
 // After the shrink one event fills the new buffer to the last byte.

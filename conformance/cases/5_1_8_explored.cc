@@ -21,9 +21,9 @@ constexpr std::string_view kExpectation =
 
 // The row of a scenario (explorer/scenarios.h). `share`: its part of the time of all explored
 // cases.
-Case explored(std::string_view id, std::string_view clause, std::string_view title,
-              std::string_view description, std::string_view scenario_name, double share,
-              std::string_view expectation = kExpectation) {
+Case explored_case(std::string_view id, std::string_view clause, std::string_view title,
+                   std::string_view description, std::string_view scenario_name, double share,
+                   std::string_view expectation = kExpectation) {
     const auto run = [=](Stage& stage) {
         const Scenario* scenario = find_scenario(scenario_name);
         if (scenario == nullptr) throw SuiteError(fmt::format("no scenario {}", scenario_name));
@@ -35,57 +35,65 @@ Case explored(std::string_view id, std::string_view clause, std::string_view tit
 }  // namespace
 
 const std::vector<Case> kExploredCases = {
-    explored("5.1.8.1/explored-drain", "5.1.8.1", "every interleaving of a drain",
-             "Let the consumer attach to a ring with three events, drain it and sleep. Let the "
-             "producer act before each access of the consumer.",
-             "drain", 0.12),
-    explored(
+    explored_case(
+        "5.1.8.1/explored-drain", "5.1.8.1", "every interleaving of a drain",
+        "Let the consumer attach to a ring with three events, drain it and sleep. Let the "
+        "producer act before each access of the consumer.",
+        "drain", 0.12),
+    explored_case(
         "5.1.8.2/explored-sleep", "5.1.8.2", "every interleaving of sleep and wake",
         "Let the consumer sleep, wake it with an event, and repeat that once. Let the producer "
         "act before each access of the consumer.",
         "wake", 0.15),
-    explored("5.1.8.3/explored-resize", "5.1.8.3", "every interleaving of a resize",
-             "Replace the buffer with two unread events in it. Let the producer act before each "
-             "access of the consumer.",
-             "resize", 0.15),
-    explored("E20/explored-full-ring", "E20", "every interleaving with a full ring",
-             "Let the consumer attach to a ring full of large events. Let the producer act before "
-             "each access of the consumer.",
-             "full-ring", 0.06),
-    explored(
+    explored_case(
+        "5.1.8.3/explored-resize", "5.1.8.3", "every interleaving of a resize",
+        "Replace the buffer with two unread events in it. Let the producer act before each "
+        "access of the consumer.",
+        "resize", 0.15),
+    explored_case(
+        "E20/explored-full-ring", "E20", "every interleaving with a full ring",
+        "Let the consumer attach to a ring full of large events. Let the producer act before "
+        "each access of the consumer.",
+        "full-ring", 0.06),
+    explored_case(
         "5.1.8.1-5/explored-tear", "5.1.8.1-5", "an overwrite at every word",
         "Emit three events, of which one wraps. Overwrite the buffer before each 8-byte word that "
         "the consumer reads of them, with sizes of every kind in the place of the header.",
         "tear", 0.1,
         "The consumer never delivers a torn event, and uses no size that it has not checked."),
-    explored("E20/explored-large-survivor", "E20",
-             "every interleaving with an event of more than half the buffer",
-             "Shrink a buffer so that one event takes 5/8 of it. Let the producer act before each "
-             "access of the consumer.",
-             "large-survivor", 0.05),
-    explored("5.1.1/explored-two-cpus", "5.1.1", "every interleaving of two CPUs",
-             "Emit events on two CPUs and resize both. Before each access of the consumer, let a "
-             "producer act, or hold the thread while the others continue.",
-             "two-cpus", 0.1),
-    explored(
+    explored_case(
+        "E20/explored-large-survivor", "E20",
+        "every interleaving with an event of more than half the buffer",
+        "Shrink a buffer so that one event takes 5/8 of it. Let the producer act before each "
+        "access of the consumer.",
+        "large-survivor", 0.05),
+    explored_case(
+        "5.1.1/explored-two-cpus", "5.1.1", "every interleaving of two CPUs",
+        "Emit events on two CPUs and resize both. Before each access of the consumer, let a "
+        "producer act, or hold the thread while the others continue.",
+        "two-cpus", 0.1),
+    explored_case(
         "5.1.8.1-2/explored-burst", "5.1.8.1-2", "every interleaving of a burst",
         "Emit six events at once into a ring full of old ones. Before each access of the consumer, "
         "let the producer act, or move the tail up to or beyond the event that the consumer reads.",
         "burst", 0.1),
-    explored("5.1.1/explored-two-large", "5.1.1", "threads held in large events",
-             "Emit events of more than a page on two CPUs. Hold a thread at each of its accesses "
-             "while the others deliver events as large.",
-             "two-large", 0.05),
+    explored_case(
+        "5.1.1/explored-two-large", "5.1.1", "threads held in large events",
+        "Emit events of more than a page on two CPUs. Hold a thread at each of its accesses "
+        "while the others deliver events as large.",
+        "two-large", 0.05),
     // Random schedules, which do not end by themselves.
-    explored("5.1.8/explored-turns", "5.1.8", "turns by priority (PCT)",
-             "Serve two CPUs. Give the producer's actions and the consumer's threads random "
-             "priorities, and run the runnable one with the highest. At a few accesses, give the "
-             "current one the lowest priority.",
-             "turns", 0.06),
-    explored("5.1.8/explored-mixed", "5.1.8", "interleavings of several actions",
-             "Emit events, lap, resize and emit an event, with several actions of the producer in "
-             "between.",
-             "mixed", 0.06),
+    explored_case(
+        "5.1.8/explored-turns", "5.1.8", "turns by priority (PCT)",
+        "Serve two CPUs. Give the producer's actions and the consumer's threads random "
+        "priorities, and run the runnable one with the highest. At a few accesses, give the "
+        "current one the lowest priority.",
+        "turns", 0.06),
+    explored_case(
+        "5.1.8/explored-mixed", "5.1.8", "interleavings of several actions",
+        "Emit events, lap, resize and emit an event, with several actions of the producer in "
+        "between.",
+        "mixed", 0.06),
     {"5.1.8/soak", erratum, "5.1.8", "random plays",
      "Choose CPUs, capacities, positions, sizes, actions and the accesses between which they occur "
      "at random from one seed, for as long as --soak says.",

@@ -122,7 +122,7 @@ class FailingAttach {
     Clock::duration slept_{};
 };
 
-struct Change {
+struct FailingChange {
     std::uint32_t cpu = 0;
     std::uint64_t unread = 0;  // events that only the old buffer has
     int error = 0;
@@ -137,7 +137,7 @@ struct Owed {
 };
 
 // Events, a change, and a lap of the next buffer; the following attaches fail.
-Owed change(Stage& stage, FailingAttach& attach, const Change& what) {
+Owed change(Stage& stage, FailingAttach& attach, const FailingChange& what) {
     emit_some(stage, what.cpu, what.unread, 200);
     const std::vector<kmes::conformance::Event>& events =
         stage.rings().history().events_of(what.cpu);
@@ -161,12 +161,12 @@ CaseOutcome end_given_up(Stage& stage, const Owed& owed) {
 }
 
 // One change after the other, each from sleep to sleep.
-CaseOutcome play_changes(Stage& stage, const std::vector<Change>& changes) {
+CaseOutcome play_changes(Stage& stage, const std::vector<FailingChange>& changes) {
     FailingAttach attach(stage);
     Owed owed;
     stage.start();
     try {
-        for (const Change& each : changes) {
+        for (const FailingChange& each : changes) {
             stage.wait_asleep();
             // The consumer is proven to read this buffer, and not only to have it.
             emit_everywhere(stage, 1, 100);
@@ -189,11 +189,11 @@ CaseOutcome play_changes(Stage& stage, const std::vector<Change>& changes) {
 // The changes on `cpus` CPUs.
 struct Changes {
     std::uint32_t cpus;
-    std::vector<Change> changes;
+    std::vector<FailingChange> changes;
 
     CaseOutcome operator()(Stage& stage) const {
-        const bool has_eagain =
-            std::ranges::any_of(changes, [](const Change& each) { return each.error == EAGAIN; });
+        const bool has_eagain = std::ranges::any_of(
+            changes, [](const FailingChange& each) { return each.error == EAGAIN; });
         if (has_eagain && kNotYet != EAGAIN)
             stop_not_applicable("kmes_attach does not fail with EAGAIN");
         set_up_cpus(stage, cpus);

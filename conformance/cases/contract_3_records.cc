@@ -23,7 +23,7 @@ namespace {
 
 using enum Level;
 
-constexpr std::uint32_t kCpus = 2;
+constexpr std::uint32_t kTwoCpus = 2;
 
 // Blames a thread that has loaded CPU 0's write_pos and enters a long wait with undelivered events:
 // need_wake is set and the counter is current, but an event published before has no record.
@@ -148,7 +148,7 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
     constexpr std::chrono::milliseconds kLong{500};
     constexpr std::chrono::milliseconds kShort{60};
     std::chrono::milliseconds at_most = kLong;
-    set_up_cpus(stage, kCpus);
+    set_up_cpus(stage, kTwoCpus);
     SleepWatch watch(stage, "contract-3",
                      "CPU 0: the consumer sleeps before it has written all records; expected the "
                      "record of every event that it has read");
@@ -261,7 +261,7 @@ CaseOutcome change_is_told(Stage& stage) {
     constexpr int kChanges = 4;
     std::set<pid_t> lookers;
     WriterHold hold(stage, [&lookers](pid_t tid) { return lookers.contains(tid); });
-    set_up_cpus(stage, kCpus);
+    set_up_cpus(stage, kTwoCpus);
     stage.start();
     for (int change = 0; change < kChanges; ++change) {
         stage.wait_asleep();
@@ -318,7 +318,7 @@ CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpu) {
 
 CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
     constexpr std::uint64_t kStepsAtMost = 40;
-    set_up_cpus(stage, kCpus);
+    set_up_cpus(stage, kTwoCpus);
     stage.start();
     {
         SleepWatch watch(stage, "E2",

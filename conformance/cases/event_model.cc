@@ -241,7 +241,7 @@ constexpr std::string_view kComparesCounter =
     "The consumer compares futex_counter for equality only, so it never sleeps on an unread event.";
 
 // A large ring would have to be filled for each wrap.
-const Setup kSmall{.capacity = 64 * kKibibyte};
+const Setup kSmallRing{.capacity = 64 * kKibibyte};
 
 const Row kEventRows[] = {
     {"event-model/every-small-size",
@@ -271,7 +271,7 @@ const Row kEventRows[] = {
                kWrappedBytes),
      kOwnBytes,
      {AllMapped{}, wrap_everywhere},
-     kSmall},
+     kSmallRing},
     {"5.1.4/wrap-at-an-event-boundary",
      must,
      "5.1.4",
@@ -279,7 +279,7 @@ const Row kEventRows[] = {
      "Emit events that end exactly at the end of the ring, and one of half the capacity across it.",
      kOwnBytes,
      {AllMapped{}, OnEachCpu{kWrapExactly}},
-     kSmall},
+     kSmallRing},
     {"event-model/types",
      must,
      "event-model",

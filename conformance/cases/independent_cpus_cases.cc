@@ -87,11 +87,11 @@ bool is_starved_of(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
     return is_over && !has_come();
 }
 
-enum class Change { none, swap };
+enum class BufferChange { none, swap };
 
-CaseOutcome beside_a_busy_cpu(Stage& stage, Change change) {
+CaseOutcome beside_a_busy_cpu(Stage& stage, BufferChange change) {
     constexpr std::uint64_t kBefore = 5;
-    const bool swaps = change == Change::swap;
+    const bool swaps = change == BufferChange::swap;
     set_up_cpus(stage, 2);
     stage.start();
     stage.wait_asleep();
@@ -201,9 +201,9 @@ CaseOutcome waits_when_idle_for_long(Stage& stage) {
 
 // -- Next to a CPU that has ended ---------------------------------------------------------------
 
-constexpr std::uint32_t kCpus = 3;
+constexpr std::uint32_t kThreeCpus = 3;
 constexpr std::uint32_t kOver = 1;  // with CPUs before and after it in each iteration
-constexpr std::uint64_t kCapacity = 1 << 18;
+constexpr std::uint64_t kWideCapacity = 1 << 18;
 constexpr std::uint64_t kUnread = 3000;  // more than one delivery batch, less than the ring
 
 // The other two CPUs sleep on their new buffers, and are woken there. A consumer that sleeps on an
@@ -219,7 +219,7 @@ void expect_the_others(Stage& stage) {
 // Calls `before` while the consumer is stopped, then replaces all buffers at once.
 void replace_all(Stage& stage, const std::function<void()>& before,
                  const std::function<void()>& behind) {
-    set_up_cpus(stage, kCpus, kCapacity);
+    set_up_cpus(stage, kThreeCpus, kWideCapacity);
     stage.start();
     stage.waits().set_nudging(false);
     stage.wait_asleep();
@@ -227,7 +227,7 @@ void replace_all(Stage& stage, const std::function<void()>& before,
     stage.wait_asleep();
     stage.holding().freeze();
     before();
-    stage.resize(kCapacity);
+    stage.resize(kWideCapacity);
     behind();
     stage.holding().thaw();
 }
@@ -261,12 +261,12 @@ void add_independent_cpu_cases(std::vector<Case>& cases) {
         "an event while another CPU is busy",
         "Emit an event on CPU 0 whenever its consumer is about to wait for one. Then emit one on "
         "CPU 1.",
-        kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, Change::none); });
+        kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, BufferChange::none); });
     add("5.1.8.3/swap-beside-a-busy-cpu", Level::should, "5.1.8.3",
         "a new buffer while another CPU is busy",
         "Emit an event on CPU 0 whenever its consumer is about to wait for one, and one for each "
         "check of CPU 1. Then replace CPU 1's buffer and emit an event in the new one.",
-        kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, Change::swap); });
+        kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, BufferChange::swap); });
     add("contract-2/waits-when-idle-for-long", Level::must, "contract-2",
         "waits for one CPU when nothing happens for long",
         "Emit nothing on three CPUs for two seconds. For a consumer with one thread, check every "

@@ -9,9 +9,9 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::uint64_t kCapacity = 65536;
-constexpr std::uint64_t kEventBytes = 1000;
-constexpr std::uint64_t kEvents = kCapacity / kEventBytes;
+constexpr std::uint64_t kSingleCapacity = 65536;
+constexpr std::uint64_t kSingleEventBytes = 1000;
+constexpr std::uint64_t kSingleEvents = kSingleCapacity / kSingleEventBytes;
 // Before every such event a sequence number is skipped.
 constexpr std::uint64_t kGapEvery = 3;
 
@@ -25,7 +25,7 @@ class OneByOne {
   public:
     OneByOne(Stage& stage, Torn torn, When when, int times)
         : stage_(stage), torn_(torn), when_(when), left_(times) {
-        stage.guards().guard(0, 1, 2 * kCapacity / kPageBytes, [this](const GuardHit& hit) {
+        stage.guards().guard(0, 1, 2 * kSingleCapacity / kPageBytes, [this](const GuardHit& hit) {
             return at(hit.place.offset_bytes - kMetadataBytes);
         });
     }
@@ -47,7 +47,7 @@ class OneByOne {
         const bool is_meant = torn_ == Torn::each || number_ % kGapEvery == 2;
         // A consumer that skipped other events reads a later one. The skipped ones must survive.
         const bool is_next = event == &buffer.placements[buffer.tail_index] || torn_ != Torn::each;
-        const std::uint64_t begun = (offset - event->position) & (kCapacity - 1);
+        const std::uint64_t begun = (offset - event->position) & (kSingleCapacity - 1);
         const bool is_now = when_ == When::first    ? accesses_ == 1
                             : when_ == When::second ? accesses_ == 2
                                                     : begun > kHeaderBytesBeforeType;
@@ -80,7 +80,7 @@ CaseOutcome torn_one_by_one(Stage& stage) {
                                  {Torn::second_behind_a_gap, When::behind_the_header, 12},
                                  {Torn::second_behind_a_gap, When::second, 12},
                                  {Torn::second_behind_a_gap, When::first, 12}};
-    set_up_one_cpu(stage, kCapacity);
+    set_up_one_cpu(stage, kSingleCapacity);
     stage.start();
     for (const Round& round : kRounds) {
         stage.wait_asleep();
@@ -88,9 +88,9 @@ CaseOutcome torn_one_by_one(Stage& stage) {
             break;  // refused: the judge decides whether that was correct
         const OneByOne producer(stage, round.torn, round.when, round.times);
         stage.holding().freeze();
-        for (std::uint64_t i = 0; i < kEvents; ++i) {
+        for (std::uint64_t i = 0; i < kSingleEvents; ++i) {
             if (i % kGapEvery == 0) stage.rings().drop(0);
-            emit_some(stage, 0, 1, kEventBytes);
+            emit_some(stage, 0, 1, kSingleEventBytes);
         }
         stage.holding().thaw();
         stage.wait_asleep(0);

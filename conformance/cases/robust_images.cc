@@ -92,9 +92,9 @@ const ForgedHeader kLengths[] = {
     {kShortHeader, kShortHeader, 1},
     {130, kShortHeader, 1},  // possible, but the next event does not begin where they end
 };
-constexpr std::uint32_t kCpus = std::size(kLengths);
+constexpr std::uint32_t kForgedCpus = std::size(kLengths);
 
-constexpr int kEvents = 5;
+constexpr int kForgedEvents = 5;
 
 void tolerate_lengths(Stage& stage, std::uint32_t cpu, const ForgedHeader& forged) {
     tolerate(stage, cpu,
@@ -106,7 +106,7 @@ void tolerate_lengths(Stage& stage, std::uint32_t cpu, const ForgedHeader& forge
 Forge nth_event(int which) {
     return [which](Stage& stage, std::uint32_t cpu) {
         tolerate_lengths(stage, cpu, kLengths[cpu]);
-        for (int i = 0; i < kEvents; ++i) {
+        for (int i = 0; i < kForgedEvents; ++i) {
             const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
             if (i == which) forge_header(stage, cpu, emitted.position, kLengths[cpu]);
         }
@@ -164,7 +164,7 @@ const ForgedHeader kLargeLengths[] = {
     {65536, 65537, 1},
 };
 
-void large_event(Stage& stage, std::uint32_t cpu) {
+void large_event_to_forge(Stage& stage, std::uint32_t cpu) {
     tolerate_lengths(stage, cpu, kLargeLengths[cpu]);
     const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(kLarge));
     forge_header(stage, cpu, emitted.position, kLargeLengths[cpu]);
@@ -198,7 +198,7 @@ constexpr std::uint64_t kSequences[] = {0, 1, 4, 5, kTop, 0x8000000000000000, 1u
 
 void third_sequence(Stage& stage, std::uint32_t cpu) {
     tolerate(stage, cpu, fmt::format("sequence {} out of order", kSequences[cpu]));
-    for (int i = 0; i < kEvents; ++i) {
+    for (int i = 0; i < kForgedEvents; ++i) {
         const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
         if (i == 2) forge_sequence(stage, cpu, emitted.position, kSequences[cpu]);
     }
@@ -477,38 +477,39 @@ const std::vector<Case> kOneImageCases = {
 
 const std::vector<Case> kEventImageCases = {
     kEvent("E7/first-event-forged", "forged lengths of the first event",
-           Forged{kCpus, before_the_attach, nth_event(0)}),
+           Forged{kForgedCpus, before_the_attach, nth_event(0)}),
     kEvent("E7/middle-event-forged", "forged lengths of a middle event",
-           Forged{kCpus, before_the_attach, nth_event(2)}),
+           Forged{kForgedCpus, before_the_attach, nth_event(2)}),
     kEvent("E7/last-event-forged", "forged lengths of the last event",
-           Forged{kCpus, before_the_attach, nth_event(kEvents - 1)}),
+           Forged{kForgedCpus, before_the_attach, nth_event(kForgedEvents - 1)}),
     kEvent("E7/first-event-forged-while-it-runs",
            "forged lengths of the first event during a sleep",
-           Forged{kCpus, while_it_runs, nth_event(0)}),
+           Forged{kForgedCpus, while_it_runs, nth_event(0)}),
     kEvent("E7/middle-event-forged-while-it-runs",
            "forged lengths of a middle event during a sleep",
-           Forged{kCpus, while_it_runs, nth_event(2)}),
+           Forged{kForgedCpus, while_it_runs, nth_event(2)}),
     kEvent("E7/last-event-forged-while-it-runs", "forged lengths of the last event during a sleep",
-           Forged{kCpus, while_it_runs, nth_event(kEvents - 1)}),
+           Forged{kForgedCpus, while_it_runs, nth_event(kForgedEvents - 1)}),
     kEvent("E7/event-forged-after-a-change", "forged lengths of an event in the next buffer",
-           Forged{kCpus, after_a_change, nth_event(2)}),
+           Forged{kForgedCpus, after_a_change, nth_event(2)}),
     {"E7/survivor-forged", robust, "E7", "forged lengths of a delivered event in the next buffer",
      "Resize. Forge the lengths of a delivered event in the new buffer, in eighteen ways on as "
      "many CPUs. Two CPUs are sound.",
-     kNoHarm, Forged{kCpus, while_it_runs, survivor}},
+     kNoHarm, Forged{kForgedCpus, while_it_runs, survivor}},
     {"E7/forged-in-what-is-left-to-drain", robust, "E7", "forged lengths in a replaced buffer",
      "Emit events and resize. Forge the lengths of the second event in the old buffer, in eighteen "
      "ways on as many CPUs. Two CPUs are sound.",
-     kNoHarm, Forged{kCpus, while_it_runs, event_of_the_old_buffer}},
+     kNoHarm, Forged{kForgedCpus, while_it_runs, event_of_the_old_buffer}},
     {"E7/forged-across-the-end", robust, "E7", "forged lengths of a header that wraps",
      "Forge the lengths of an event whose header wraps at the end of the data region, in eighteen "
      "ways on as many CPUs. Two CPUs are sound.",
-     kNoHarm, Forged{kCpus, while_it_runs, event_across_the_end}},
-    kLargeEvent("E7/large-event-forged", "forged lengths of a large event",
-                Forged{std::size(kLargeLengths), before_the_attach, large_event, kLargeCapacity}),
-    kLargeEvent("E7/large-event-forged-while-it-runs",
-                "forged lengths of a large event during a sleep",
-                Forged{std::size(kLargeLengths), while_it_runs, large_event, kLargeCapacity}),
+     kNoHarm, Forged{kForgedCpus, while_it_runs, event_across_the_end}},
+    kLargeEvent(
+        "E7/large-event-forged", "forged lengths of a large event",
+        Forged{std::size(kLargeLengths), before_the_attach, large_event_to_forge, kLargeCapacity}),
+    kLargeEvent(
+        "E7/large-event-forged-while-it-runs", "forged lengths of a large event during a sleep",
+        Forged{std::size(kLargeLengths), while_it_runs, large_event_to_forge, kLargeCapacity}),
     {"E7/size-and-write-pos-forged", robust, "E7", "forged event_size and write_pos",
      "Set an event's size to far more than the capacity, and write_pos beyond its end, on five "
      "CPUs. Two CPUs are sound.",

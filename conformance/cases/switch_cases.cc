@@ -113,14 +113,14 @@ CaseOutcome generation_of_the_old(Stage& stage, NudgedWhen when) {
 
 // -- A next buffer that is refused -----------------------------------------------------------
 
-struct Malformed {
+struct MalformedPage {
     BufferFault fault;
     std::uint64_t offset;
     std::vector<std::uint8_t> bytes;
     std::string detail;
 };
 
-std::vector<Malformed> malformed_kinds(std::uint64_t capacity_bytes) {
+std::vector<MalformedPage> malformed_kinds(std::uint64_t capacity_bytes) {
     return {
         {BufferFault::magic, 7, {'H'}, "magic KMESRINH"},
         {BufferFault::version, 8, bytes_of<std::uint32_t>(2), "version 2"},
@@ -130,7 +130,7 @@ std::vector<Malformed> malformed_kinds(std::uint64_t capacity_bytes) {
 }
 
 void replace_by(Stage& stage, std::uint32_t cpu, std::uint64_t capacity_bytes,
-                const Malformed& malformed) {
+                const MalformedPage& malformed) {
     stage.rings().swap(cpu, SwapSpec{capacity_bytes, PositionRule::keep, 0});
     break_field(stage, cpu, malformed.fault, malformed.offset, malformed.bytes, malformed.detail);
 }
@@ -145,7 +145,7 @@ void wait_refused(Stage& stage, std::uint32_t cpu) {
 // before.
 CaseOutcome unread_before_a_refusal(Stage& stage, std::uint64_t events, std::uint32_t changes) {
     const std::uint64_t small = stage.default_setup().capacity_bytes;
-    const std::vector<Malformed> kinds = malformed_kinds(small);
+    const std::vector<MalformedPage> kinds = malformed_kinds(small);
     const auto sound = static_cast<std::uint32_t>(kinds.size());
     set_up_cpus(stage, sound + 1, 4 * small);
     stage.start();

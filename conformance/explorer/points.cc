@@ -48,7 +48,7 @@ void thin_out(std::vector<AccessPoint>& run, std::vector<AccessPoint>& into) {
     run.clear();
 }
 
-struct Choice {
+struct PointAction {
     Action action;
     std::uint64_t parameter;
     bool at_data;  // also before an access to the data
@@ -60,7 +60,7 @@ constexpr Written kNothing = Written::nothing;
 // The actions most likely to find a fault come first. An event in flight is played in each state
 // that a reader can distinguish. One that overwrites the event under the read without a written
 // byte changes nothing in that event.
-constexpr Choice kChoices[] = {
+constexpr PointAction kChoices[] = {
     {Action::emit, 0, false},
     {Action::lap_part, 0, true},
     {Action::swap, 0, false},
@@ -144,13 +144,13 @@ std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::ui
 }
 
 // With several CPUs: actions on another CPU than that of the access.
-constexpr Choice kElsewhere[] = {{Action::emit, 0, true}, {Action::lap_part, 0, true}};
+constexpr PointAction kElsewhere[] = {{Action::emit, 0, true}, {Action::lap_part, 0, true}};
 
 std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenario& scenario,
                            bool has_several_threads, bool everywhere) {
     if (scenario.tears) return tears_at(points);
     std::vector<Move> moves;
-    const auto add = [&](const Choice& choice, std::uint32_t further) {
+    const auto add = [&](const PointAction& choice, std::uint32_t further) {
         for (const AccessPoint& point : points) {
             if (!is_data(point) || choice.at_data || everywhere)
                 moves.push_back({point, choice.action, choice.parameter, further, choice.written});
@@ -165,9 +165,9 @@ std::vector<Move> moves_at(const std::vector<AccessPoint>& points, const Scenari
     if (has_several_threads && scenario.cpus > 1) hold_everywhere();
     if (scenario.holds_with_bytes > 0) return moves;
     if (scenario.cpus > 1) {
-        for (const Choice& choice : kElsewhere) add(choice, 1);
+        for (const PointAction& choice : kElsewhere) add(choice, 1);
     }
-    for (const Choice& choice : kChoices) add(choice, 0);
+    for (const PointAction& choice : kChoices) add(choice, 0);
     if (has_several_threads && scenario.cpus == 1) hold_everywhere();
     return moves;
 }
@@ -180,7 +180,7 @@ Move random_move(const std::vector<AccessPoint>& points, std::uint32_t cpus,
         move.action = Action::hold;
         return move;
     }
-    const Choice& choice = kChoices[random() % std::size(kChoices)];
+    const PointAction& choice = kChoices[random() % std::size(kChoices)];
     move.action = choice.action;
     move.parameter = choice.action == Action::reserve ? random() % 12 : choice.parameter;
     move.written = choice.written;

@@ -21,11 +21,11 @@
 namespace kmes::conformance {
 namespace {
 
-constexpr std::chrono::milliseconds kLimit{10000};  // of one run
-constexpr std::chrono::milliseconds kPoll{20};
+constexpr std::chrono::milliseconds kDetectionLimit{10000};  // of one run
+constexpr std::chrono::milliseconds kDetectionPoll{20};
 constexpr std::uint64_t kCapacityBytes = 65536;
 // The low half of an array's address is hardly ever smaller, and no CPU has a larger number.
-constexpr std::uint32_t kMostCpus = 4096;
+constexpr std::uint32_t kMostCpusTried = 4096;
 // A program that attaches again and again after an error shows nothing new.
 constexpr unsigned kMostAttaches = 64;
 
@@ -50,11 +50,11 @@ void run(const Start& start, AttachCall call,
         tracer.add_buffer(rings.backend().served(rings.history().present_buffer(0)));
     tracer.set_attach_call(call);
     tracer.set_attach_handler([&](const AttachRequest& request) { return answer(request, id); });
-    const auto limit = std::chrono::duration<double>(kLimit) * start.timeout_scale;
+    const auto limit = std::chrono::duration<double>(kDetectionLimit) * start.timeout_scale;
     const TimePoint end = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
     tracer.start(start.program);
     while (!is_over() && !start.stop && Clock::now() < end) {
-        const TracerEvent event = tracer.wait(Clock::now() + kPoll);
+        const TracerEvent event = tracer.wait(Clock::now() + kDetectionPoll);
         take(event);
         if (std::holds_alternative<Ended>(event)) break;
     }
@@ -80,7 +80,7 @@ void note(FirstCalls& calls, const AttachRequest& request) {
     if (!calls.first) calls.first = request;
     if (request.asks_for_count)
         calls.asks_for_count = true;
-    else if (cpu >= kMostCpus)
+    else if (cpu >= kMostCpusTried)
         calls.has_array = true;
     else if (cpu != calls.first->cpu.value_or(0))
         calls.next_cpu = cpu;

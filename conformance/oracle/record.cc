@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 constexpr std::size_t kDigestDigits = 16;
-constexpr std::size_t kMaximumTypeBytes = 65535;
+constexpr std::size_t kLongestTypeBytes = 65535;
 
 constexpr std::string_view kEventShape =
     "E <cpu> <sequence> <timestamp> <origin> <type> <length> <digest>";
@@ -73,7 +73,7 @@ class FieldReader {
                      ": an odd number of hex digits; expected two for each byte");
             return bytes;
         }
-        if (field.size() / 2 > kMaximumTypeBytes) {
+        if (field.size() / 2 > kLongestTypeBytes) {
             fail("field <", name, "> is longer than 65535 bytes, the longest type there is");
             return bytes;
         }

@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::size_t kShownBytes = 40;
 
-using Json = nlohmann::json;
+using PlainJson = nlohmann::json;
 
 // Returns a value for a message: short, and without control characters.
-std::string show(const Json& json) {
+std::string show(const PlainJson& json) {
     if (json.is_object()) return fmt::format("an object of {} members", json.size());
     if (json.is_array()) return fmt::format("a list of {} items", json.size());
     if (!json.is_string()) return json.dump();
@@ -35,10 +35,10 @@ int hex_value(char digit) {
 
 }  // namespace
 
-Json parse_json(std::string_view text, std::string_view writer) {
+PlainJson parse_json(std::string_view text, std::string_view writer) {
     try {
-        return Json::parse(text);
-    } catch (const Json::parse_error& error) {
+        return PlainJson::parse(text);
+    } catch (const PlainJson::parse_error& error) {
         const std::size_t at = std::min<std::size_t>(error.byte, text.size());
         const std::string_view before = text.substr(0, at);
         const auto line = 1 + std::count(before.begin(), before.end(), '\n');
@@ -46,7 +46,7 @@ Json parse_json(std::string_view text, std::string_view writer) {
             fmt::format("the file is no JSON from line {} on (byte {} of {}); expected a file as "
                         "{} writes it",
                         line, at, text.size(), writer));
-    } catch (const Json::exception& error) {
+    } catch (const PlainJson::exception& error) {
         throw FormatError("the file is no JSON that can be read: " + printable(error.what()));
     }
 }

@@ -16,12 +16,12 @@
 namespace kmes::conformance {
 namespace {
 
-constexpr std::size_t kTextBytes = 300;
+constexpr std::size_t kStatementTextBytes = 300;
 
 std::string bounded(std::string_view text) {
     const std::string shown = printable(text);
-    if (shown.size() <= kTextBytes) return shown;
-    return std::string(cut(shown, kTextBytes)) + "...";
+    if (shown.size() <= kStatementTextBytes) return shown;
+    return std::string(cut(shown, kStatementTextBytes)) + "...";
 }
 
 void add(std::string& out, std::string_view name, const std::string& value) {

@@ -18,7 +18,7 @@ namespace kmes::conformance {
 namespace {
 
 // From one try to guard a page to the next.
-constexpr std::chrono::milliseconds kPoll{3};
+constexpr std::chrono::milliseconds kGuardPoll{3};
 // After so many the recorder records no more accesses: they take some time each.
 constexpr std::uint64_t kAccessesRecorded = 40000;
 
@@ -55,7 +55,7 @@ void Guards::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pa
                 return;
             }
         }
-        parts_.events.pump(Clock::now() + kPoll);
+        parts_.events.pump(Clock::now() + kGuardPoll);
         if (parts_.testee.end()) break;
     }
     if (parts_.events.has_gone_or_stop()) return;

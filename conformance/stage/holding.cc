@@ -14,7 +14,7 @@ namespace kmes::conformance {
 namespace {
 
 // From one look at the condition to the next.
-constexpr std::chrono::milliseconds kPoll{3};
+constexpr std::chrono::milliseconds kHoldingPoll{3};
 
 }  // namespace
 
@@ -49,7 +49,7 @@ void Holding::hold_while(pid_t tid, const std::function<bool()>& condition,
     // It may have been held before this, and is let go in any case.
     while (!testee.is_single_thread() && !testee.end() && condition() &&
            !patience.is_over(others()))
-        parts_.events.pump(Clock::now() + kPoll);
+        parts_.events.pump(Clock::now() + kHoldingPoll);
     testee.tracer().release(tid);
     parts_.recorder.scheduled("the suite continues this thread", tid);
     parts_.clock.note_work();

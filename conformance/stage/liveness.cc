@@ -29,8 +29,8 @@ constexpr double kLeastPatienceOfTimedWaits = 1.0 / 8;
 // The same for a consumer that uses the processor: so much of that.
 constexpr milliseconds kSpin{20000};
 // Before a look at the threads: no verdict, only a saving of looks.
-constexpr milliseconds kLookEvery{15};
-constexpr unsigned kLooks = 100;
+constexpr milliseconds kLivenessLookEvery{15};
+constexpr unsigned kLivenessLooks = 100;
 
 }  // namespace
 
@@ -60,11 +60,11 @@ Stall Liveness::find_stall(bool must_be_sure) {
     // What it did before the producer's last operation says nothing of what it makes of that.
     const std::uint64_t operations = parts_.rings->history().operations();
     if (std::exchange(operations_seen_, operations) != operations) clock.note_work();
-    if (Clock::now() - clock.last_change() < kLookEvery) return Stall::none;
+    if (Clock::now() - clock.last_change() < kLivenessLookEvery) return Stall::none;
     // Each access that is only recorded ends a wait of the runner: a look at all threads after each
     // took ten times as long as the access.
     if (accesses_seen_ != parts_.guards.accesses_recorded() &&
-        Clock::now() - last_look_ < kLookEvery)
+        Clock::now() - last_look_ < kLivenessLookEvery)
         return Stall::none;
     accesses_seen_ = parts_.guards.accesses_recorded();
     last_look_ = Clock::now();
@@ -85,14 +85,14 @@ Stall Liveness::find_stall(bool must_be_sure) {
         processor_time_before_ = used();
     }
     change_at_look_ = clock.last_change();
-    if (now - clock.last_change() < kLookEvery) return Stall::none;
+    if (now - clock.last_change() < kLivenessLookEvery) return Stall::none;
     const bool for_good = inspection.all_blocked_for_good && !inspection.other_processes;
     if (for_good && !(must_be_sure && inspection.others_may_end_it)) return Stall::for_good;
     // Timers, or processes that could wake it: then it is a matter of time, and of looks, of which
     // most found it blocked. (Time alone may have passed for the runner as well.)
     ++looks_;
     quiet_looks_ += nothing_runs ? 1 : 0;
-    if (looks_ > kLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
+    if (looks_ > kLivenessLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
         now - clock.last_change() > time_to_hang(Stall::timed_waits))
         return for_good ? Stall::for_good : Stall::timed_waits;
     if (!parts_.settings.debug && used() - processor_time_before_ > time_to_hang(Stall::spinning))

@@ -17,7 +17,7 @@ namespace {
 
 const std::uint64_t kNeedWakeWordEnd = kNeedWakeOffset + 4;  // a 32-bit store is right too
 constexpr std::uint64_t kHeaderBytesOfFormA = 29;
-constexpr std::uint64_t kClockStepNs = 1000;
+constexpr std::uint64_t kRingClockStepNs = 1000;
 
 HistorySettings history_settings(const RingsSetup& setup) {
     HistorySettings settings;
@@ -110,7 +110,7 @@ void Rings::before_operation(std::uint32_t cpu) {
 void Rings::stamp(EventSpec& spec) {
     if (spec.timestamp == 0 && !timestamps_as_given_) {
         spec.timestamp = clock_ns_;
-        clock_ns_ += kClockStepNs;
+        clock_ns_ += kRingClockStepNs;
     }
     backend_->set_clock(spec.timestamp);
 }
@@ -235,7 +235,7 @@ void Rings::hold(std::uint32_t cpu, BatchWritten written) {
 std::vector<Emitted> Rings::add_batch(std::uint32_t cpu, std::span<const EventSpec> specs,
                                       BatchWritten written) {
     const std::uint64_t timestamp = clock_ns_;  // a batch shares one
-    clock_ns_ += kClockStepNs;
+    clock_ns_ += kRingClockStepNs;
     backend_->set_clock(timestamp);
     std::vector<Emitted> emitted;
     history_.batch_begin(cpu, written);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// See second_instance.h. The thread polls: whatever is asked of it happens within kPoll.
+// See second_instance.h. The thread polls: whatever is asked of it happens within kSecondPoll.
 #include "conformance/stage/second_instance.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::chrono::milliseconds kPoll{2};
+constexpr std::chrono::milliseconds kSecondPoll{2};
 
 // What the other consumer did to the buffers is not this one's: only what was published counts.
 HistoryLog of_the_producer_alone(const HistoryLog& all) {
@@ -73,7 +73,7 @@ void SecondInstance::trace_until_quit(Tracer& tracer) {
     tracer.set_attach_handler([this](const AttachRequest&) { return answer_; });
     tracer.start(program_);
     while (!quit_) {
-        const TracerEvent event = tracer.wait(Clock::now() + kPoll);
+        const TracerEvent event = tracer.wait(Clock::now() + kSecondPoll);
         const bool is_quiet = std::holds_alternative<TimedOut>(event);
         const bool for_good = is_quiet && tracer.inspect().all_blocked_for_good;
         const std::lock_guard<std::mutex> guard(lock_);

@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // From one look to the next, in a wait.
-constexpr milliseconds kPoll{3};
+constexpr milliseconds kWaitPoll{3};
 // A short while, after which a case goes on; no verdict hangs on it.
 constexpr milliseconds kStuck{60};
 // E19: a retired buffer is nudged at growing intervals, from this one on, while something is owed.
@@ -139,7 +139,7 @@ void Waits::while_pending(const std::function<bool()>& pending, const std::funct
     TimePoint next_nudge = Clock::now() + interval;
     while (pending()) {
         if (testee.end()) stop_ended(parts_);
-        parts_.events.pump(Clock::now() + kPoll);
+        parts_.events.pump(Clock::now() + kWaitPoll);
         if (!pending()) break;
         if (owing()) stop_at_malformed(testee.records());
         // It is stopped at every access: the time counts from the last one on. (Who guards pages
@@ -263,7 +263,7 @@ void Waits::asleep_or_stuck(std::uint32_t cpu) {
     const Testee& testee = parts_.testee;
     const TimePoint end = Clock::now() + kStuck;
     while (!testee.end() && !parts_.wait_log.asleep(cpu) && Clock::now() < end)
-        parts_.events.pump(std::min(end, Clock::now() + kPoll));
+        parts_.events.pump(std::min(end, Clock::now() + kWaitPoll));
     if (testee.end()) stop_ended(parts_);
     let_fall_asleep(cpu);
 }
@@ -285,7 +285,7 @@ void Waits::tolerated_at_rest() {
 void Waits::let_run(std::uint64_t milliseconds_to_run) {
     const TimePoint end = Clock::now() + milliseconds(milliseconds_to_run);
     while (!parts_.testee.end() && Clock::now() < end)
-        parts_.events.pump(std::min(end, Clock::now() + kPoll));
+        parts_.events.pump(std::min(end, Clock::now() + kWaitPoll));
 }
 
 }  // namespace kmes::conformance

@@ -17,7 +17,7 @@ namespace kmes::conformance::tracing {
 namespace {
 
 constexpr uint64_t kFreeAtBytes = 1u << 20;  // one system call for each MiB is cheap enough
-constexpr int kLowestFd = 10;                // above the numbers that the child sets up
+constexpr int kLowestCaptureFd = 10;         // above the numbers that the child sets up
 
 [[noreturn]] void throw_errno(const char* what) {
     throw std::system_error(errno, std::generic_category(), what);
@@ -39,7 +39,7 @@ int CaptureFile::open_for_append() const {
     const std::string path = "/proc/self/fd/" + std::to_string(fd_);
     const int opened = open(path.c_str(), O_RDWR | O_APPEND | O_CLOEXEC);
     if (opened < 0) throw_errno("open of a testee's output file");
-    const int high = fcntl(opened, F_DUPFD_CLOEXEC, kLowestFd);
+    const int high = fcntl(opened, F_DUPFD_CLOEXEC, kLowestCaptureFd);
     const int saved_errno = errno;
     close(opened);
     if (high < 0) {

@@ -38,13 +38,13 @@ constexpr int kBusyTurns = 200;
 constexpr size_t kFewThreads = 6;
 // Killed processes are gone in microseconds; only a kernel in trouble needs longer.
 constexpr auto kKillLimit = std::chrono::seconds(20);
-constexpr int kLowestFd = 10;
+constexpr int kLowestRunnerFd = 10;
 constexpr long kTraceOptions = PTRACE_O_TRACESECCOMP | PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK |
                                PTRACE_O_TRACEVFORK | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESYSGOOD |
                                PTRACE_O_EXITKILL;
 
 int duplicate(int fd) {
-    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, kLowestFd);
+    const int copy = fcntl(fd, F_DUPFD_CLOEXEC, kLowestRunnerFd);
     if (copy < 0)
         throw std::system_error(errno, std::generic_category(), "a descriptor of a served buffer");
     return copy;
@@ -221,7 +221,7 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
     if (interception_ == Interception::kSeccomp)
         plan_.filter = interest_filter(options_.report_futex);
     const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    plan_.standard_input = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, kLowestFd);
+    plan_.standard_input = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, kLowestRunnerFd);
     close(null);
     plan_.standard_output = output_files_[0]->open_for_append();
     plan_.standard_error = output_files_[1]->open_for_append();

@@ -21,7 +21,7 @@ namespace {
 // For arguments of which the kernel uses only the low half.
 constexpr uint64_t kLowHalf = 0xffffffff;
 
-uint64_t round_to_pages(uint64_t length_bytes) {
+uint64_t whole_pages(uint64_t length_bytes) {
     return (length_bytes + kPageBytes - 1) & ~(kPageBytes - 1);
 }
 
@@ -49,8 +49,8 @@ uint64_t end_of_files(const std::vector<MapsEntry>& maps, uint64_t address) {
 // Whether the range of `length_bytes` from `address` overlaps the mapping.
 bool reaches_into(const LiveMapping& live, uint64_t address, uint64_t length_bytes) {
     const uint64_t first = live.mapping.address;
-    return live.live && address < first + round_to_pages(live.mapping.length_bytes) &&
-           first < address + round_to_pages(length_bytes);
+    return live.live && address < first + whole_pages(live.mapping.length_bytes) &&
+           first < address + whole_pages(length_bytes);
 }
 
 bool is_shared(uint64_t flags) {
@@ -104,7 +104,7 @@ int64_t Tracer::Engine::overlay_file(Injection& injection, Thread& thread,
                                      const MapRequest& request, uint64_t address, int runner_fd,
                                      const std::vector<FilePiece>& pieces) {
     const uint64_t begin = request.offset_bytes;
-    const uint64_t end = begin + round_to_pages(request.length_bytes);
+    const uint64_t end = begin + whole_pages(request.length_bytes);
     const bool is_reached = std::any_of(pieces.begin(), pieces.end(), [=](const FilePiece& piece) {
         return begin < piece.layout_offset + piece.length_bytes && piece.layout_offset < end;
     });
@@ -179,7 +179,7 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
                         request.offset_bytes,
                         request.protection,
                         is_shared(request.flags)};
-        live.mapped_bytes = round_to_pages(request.length_bytes);
+        live.mapped_bytes = whole_pages(request.length_bytes);
         live.attach_call = file.attach_call;
         event.mapping = live.mapping;
         mappings_.push_back(std::move(live));
@@ -231,7 +231,7 @@ void Tracer::Engine::cut_off_at(LiveMapping& live, uint64_t address) {
 
 LiveMapping* Tracer::Engine::mapping_at(uint64_t address) {
     for (LiveMapping& live : mappings_) {
-        const uint64_t length = round_to_pages(live.mapping.length_bytes);
+        const uint64_t length = whole_pages(live.mapping.length_bytes);
         if (live.live && address - live.mapping.address < length) return &live;
     }
     return nullptr;
@@ -240,7 +240,7 @@ LiveMapping* Tracer::Engine::mapping_at(uint64_t address) {
 std::optional<BufferPlace> Tracer::Engine::place_of(uint64_t address) {
     for (const LiveMapping& live : mappings_) {
         if (!live.live) continue;
-        const uint64_t length = round_to_pages(live.mapping.length_bytes);
+        const uint64_t length = whole_pages(live.mapping.length_bytes);
         // The hidden mapping has the same shape, and system calls may use it.
         for (const uint64_t start : {live.mapping.address, live.hidden}) {
             if (start != 0 && address - start < length) {
@@ -285,7 +285,7 @@ std::vector<Mapping> Tracer::Engine::mappings() {
         live.live = is_there;
         if (is_there) {
             const uint64_t end = end_of_files(maps, mapping.address);
-            if (end < mapping.address + round_to_pages(mapping.length_bytes)) cut_off_at(live, end);
+            if (end < mapping.address + whole_pages(mapping.length_bytes)) cut_off_at(live, end);
             result.push_back(mapping);
         } else {
             live.guards.clear();

@@ -14,7 +14,7 @@
 namespace kmes::conformance {
 namespace {
 
-constexpr uint64_t kNoCall = ~uint64_t{0};
+constexpr uint64_t kInNoCall = ~uint64_t{0};
 
 }  // namespace
 
@@ -57,7 +57,7 @@ bool Tracer::Engine::look_before_step(Thread& thread) {
         }
         const Instruction& instruction = pending->code->instruction();
         // An interrupted call is repeated before anything else.
-        if (pending->registers.orig_rax != kNoCall &&
+        if (pending->registers.orig_rax != kInNoCall &&
             is_restart_code(static_cast<int64_t>(pending->registers.rax))) {
             thread.leaves_for_kernel = true;
             return true;

@@ -18,7 +18,7 @@
 namespace kmes::conformance::tracing {
 namespace {
 
-constexpr Dwfl_Callbacks kCallbacks = {
+constexpr Dwfl_Callbacks kFileCallbacks = {
     .find_elf = dwfl_build_id_find_elf,
     .find_debuginfo = dwfl_standard_find_debuginfo,
     .section_address = dwfl_offline_section_address,
@@ -28,7 +28,7 @@ constexpr Dwfl_Callbacks kCallbacks = {
 // One file with its debug information, wherever libdw finds it.
 class DebugFile {
   public:
-    explicit DebugFile(const std::string& path) : files_(dwfl_begin(&kCallbacks)) {
+    explicit DebugFile(const std::string& path) : files_(dwfl_begin(&kFileCallbacks)) {
         if (files_ == nullptr) return;
         dwfl_report_begin(files_);
         module_ = dwfl_report_offline(files_, path.c_str(), path.c_str(), -1);

@@ -19,8 +19,8 @@
 namespace kmes::conformance {
 namespace {
 
-constexpr uint64_t kSyscallInstructionBytes = 2;
-constexpr uint64_t kNoCall =
+constexpr uint64_t kCallInstructionBytes = 2;
+constexpr uint64_t kNoCallToRestart =
     ~uint64_t{0};  // orig_rax if there is no system call, as after sigreturn
 
 bool is_fatal_synchronous(int signal_number) {
@@ -143,7 +143,7 @@ void Tracer::Engine::handle_entry(Thread& thread) {
     const auto number = call_number_of(*registers);
     uint64_t arguments[6];
     arguments_of(*registers, arguments);
-    process_of(thread).syscall_instruction = registers->rip - kSyscallInstructionBytes;
+    process_of(thread).syscall_instruction = registers->rip - kCallInstructionBytes;
     if (number == SYS_restart_syscall && thread.wait && any_guards()) {
         restart_wait_afresh(thread, *registers);
         return;
@@ -203,7 +203,7 @@ void Tracer::Engine::handle_exit(Thread& thread) {
     // Between an interrupted wait and its restart only a signal handler can run. If its sigreturn
     // leads to EINTR after the call, and not to the call again, the wait is over.
     const auto registers = read_registers(thread.tid);
-    if (registers && registers->orig_rax == kNoCall &&
+    if (registers && registers->orig_rax == kNoCallToRestart &&
         registers->rip == thread.wait->resume_address &&
         static_cast<int64_t>(registers->rax) == -EINTR) {
         end_futex_wait(thread, -EINTR);

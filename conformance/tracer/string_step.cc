@@ -15,8 +15,8 @@ namespace kmes::conformance {
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 20;
-constexpr uint64_t kAlwaysSet = 2;
-constexpr uint64_t kResumeFlag = uint64_t{1} << 16;
+constexpr uint64_t kAlwaysSetInFlags = 2;
+constexpr uint64_t kResumeFlagOfStep = uint64_t{1} << 16;
 constexpr uint64_t kZeroFlag = 0x40;
 
 bool goes_down(const user_regs_struct& registers) {
@@ -40,8 +40,8 @@ user_regs_struct behind(const PendingAccess& pending, const user_regs_struct& re
     if (string.has_destination()) after.rdi += distance;
     if (string.kind == StringForm::Kind::kLods) after.rax = registers.rax;
     if (string.repeats) after.rcx -= done;
-    after.eflags =
-        (after.eflags & ~(kArithmeticFlags | kResumeFlag)) | (registers.eflags & kArithmeticFlags);
+    after.eflags = (after.eflags & ~(kArithmeticFlags | kResumeFlagOfStep)) |
+                   (registers.eflags & kArithmeticFlags);
     const bool is_equal = (after.eflags & kZeroFlag) != 0;
     const bool is_over = !string.repeats || after.rcx == 0 ||
                          (string.stops_at_difference && !is_equal) ||
@@ -143,7 +143,7 @@ bool Tracer::Engine::emulate_string(Thread& thread, PendingAccess& pending, Torn
         ring = composed.data();
     }
     user_regs_struct registers = pending.registers;
-    registers.eflags = (registers.eflags & (kArithmeticFlags | kDirectionFlag)) | kAlwaysSet;
+    registers.eflags = (registers.eflags & (kArithmeticFlags | kDirectionFlag)) | kAlwaysSetInFlags;
     registers.rcx = elements;
     const uint64_t first_at = is_down ? (elements - 1) * size : 0;
     const auto host = [first_at](uint8_t* at) { return reinterpret_cast<uint64_t>(at + first_at); };

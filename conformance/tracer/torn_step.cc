@@ -45,8 +45,8 @@ void Torn::compose(const uint8_t* from, uint8_t* to, uint64_t size_bytes, bool i
 
 namespace {
 
-constexpr uint64_t kCacheLineBytes = 64;
-constexpr uint64_t kWordBytes = 8;
+constexpr uint64_t kLineBytes = 64;
+constexpr uint64_t kTornWordBytes = 8;
 
 }  // namespace
 
@@ -58,14 +58,14 @@ std::optional<GuardStep::Outcome> Tracer::Engine::redirect_to_copy(Thread& threa
     const auto slot = std::find(scratch_slots_.begin(), scratch_slots_.end(), false);
     const uint64_t scratch = process_of(thread).scratch;
     if (pending.operands.size() != 1 || from == nullptr || scratch == 0 ||
-        slot == scratch_slots_.end() || operand.size_bytes > kPageBytes - kCacheLineBytes)
+        slot == scratch_slots_.end() || operand.size_bytes > kPageBytes - kLineBytes)
         return std::nullopt;
     std::vector<uint8_t> composed(operand.size_bytes);
-    torn.compose(from, composed.data(), composed.size(), false, operand.address, kWordBytes);
+    torn.compose(from, composed.data(), composed.size(), false, operand.address, kTornWordBytes);
     // The copy has the same offset in a cache line: some instructions require an alignment.
     const uint64_t copy = scratch +
                           kPageBytes * static_cast<uint64_t>(1 + (slot - scratch_slots_.begin())) +
-                          operand.address % kCacheLineBytes;
+                          operand.address % kLineBytes;
     if (!write_memory(thread.tid, copy, composed.data(), composed.size())) return std::nullopt;
     return redirect_to(thread, pending, {copy - operand.address});
 }

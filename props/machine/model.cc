@@ -10,7 +10,7 @@
 namespace kmes::props {
 namespace {
 
-constexpr std::size_t kPageBytes = 4096;
+constexpr std::size_t kModelPageBytes = 4096;
 constexpr std::size_t kGenerationOffset = 32;
 constexpr std::size_t kWritePosOffset = 64;
 constexpr std::size_t kTailPosOffset = 72;
@@ -119,12 +119,12 @@ ModelBuffer Model::fresh_buffer(std::uint64_t capacity, std::uint64_t position,
     buffer.tail = buffer.published = buffer.frontier = position;
     buffer.generation = generation;
     buffer.data.assign(capacity, '\0');
-    buffer.page.assign(kPageBytes, '\0');
+    buffer.page.assign(kModelPageBytes, '\0');
     buffer.page.replace(0, 8, "KMESRING");
     put(buffer.page, 8, 1, 4);
     put(buffer.page, 12, cpu_, 2);
     put(buffer.page, 16, capacity, 8);
-    put(buffer.page, 24, kPageBytes, 8);
+    put(buffer.page, 24, kModelPageBytes, 8);
     put(buffer.page, kGenerationOffset, generation, 8);
     put(buffer.page, kWritePosOffset, position, 8);
     put(buffer.page, kTailPosOffset, position, 8);

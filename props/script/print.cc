@@ -8,13 +8,13 @@
 namespace kmes::props {
 namespace {
 
-bool is_bare(char c) {
+bool prints_bare(char c) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '.' || c == '-';
 }
 
 std::string type_text(const std::string& type) {
-    if (!type.empty() && std::all_of(type.begin(), type.end(), is_bare)) return type;
+    if (!type.empty() && std::all_of(type.begin(), type.end(), prints_bare)) return type;
     static const char digits[] = "0123456789abcdef";
     std::string text = "\"";
     for (char c : type) {
