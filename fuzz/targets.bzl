@@ -147,7 +147,7 @@ _Sources = provider(fields = ["files"])
 
 def _collect_impl(target, ctx):
     own = []
-    for name in ["srcs", "hdrs"]:
+    for name in ["srcs", "hdrs", "textual_hdrs"]:
         own += getattr(ctx.rule.files, name, [])
     below = [dep[_Sources].files for dep in getattr(ctx.rule.attr, "deps", []) if _Sources in dep]
     return [_Sources(files = depset([file for file in own if file.is_source], transitive = below))]

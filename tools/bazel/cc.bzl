@@ -4,9 +4,23 @@ test its source and GoogleTest."""
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS")
+load("//tools/bazel:joined.bzl", "JOINED", "joined_sources")
 
-def kmes_cc_library(name, copts = KMES_CXX_COPTS, **kwargs):
-    cc_library(name = name, copts = copts, **kwargs)
+def kmes_cc_library(name, srcs = [], copts = KMES_CXX_COPTS, join = False, **kwargs):
+    """A library.
+
+    Args:
+      name: of the target
+      srcs: sources and private headers; a plain list where `join` is set
+      copts: options of the compiler
+      join: True where `--define=kmes_sources=joined` compiles several sources at once (joined.bzl)
+      **kwargs: those of cc_library
+    """
+    if join:
+        joined = joined_sources(name, srcs, kwargs.get("testonly", False))
+        srcs = select({JOINED: joined.srcs, "//conditions:default": srcs})
+        kwargs["textual_hdrs"] = select({JOINED: joined.included, "//conditions:default": []})
+    cc_library(name = name, srcs = srcs, copts = copts, **kwargs)
 
 def kmes_cc_binary(name, copts = KMES_CXX_COPTS, **kwargs):
     cc_binary(name = name, copts = copts, **kwargs)
