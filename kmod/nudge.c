@@ -51,6 +51,14 @@ static struct kmes_memory* take_due(struct kmes_world* world, unsigned long* nex
     return due;
 }
 
+/* Queues the work for this time, unless it is queued for an earlier one: a series of resizes does
+ * not postpone the nudges of the buffers that they retire. Call it under list_lock. */
+static void queue_nudges(struct kmes_world* world, unsigned long at) {
+    if (delayed_work_pending(&world->nudge) && time_before_eq(world->nudge_at, at)) return;
+    world->nudge_at = at;
+    mod_delayed_work(system_unbound_wq, &world->nudge, time_after(at, jiffies) ? at - jiffies : 1);
+}
+
 static void nudge_due_ones(struct work_struct* delayed) {
     struct kmes_world* world = container_of(to_delayed_work(delayed), struct kmes_world, nudge);
     struct kmes_memory* memory;
@@ -62,11 +70,10 @@ static void nudge_due_ones(struct work_struct* delayed) {
         kmes_memory_put(memory);
         cond_resched();
     }
-    /* Unless kmes_nudge_begin has done so after the list was read: then it is for an earlier
-     * time. */
-    if (is_any)
-        queue_delayed_work(system_unbound_wq, &world->nudge,
-                           time_after(next, jiffies) ? next - jiffies : 1);
+    if (!is_any) return;
+    spin_lock(&world->list_lock);
+    queue_nudges(world, next);
+    spin_unlock(&world->list_lock);
 }
 
 void kmes_nudge_begin(struct kmes_memory* memory) {
@@ -75,7 +82,7 @@ void kmes_nudge_begin(struct kmes_memory* memory) {
     lockdep_assert_held(&world->list_lock);
     memory->nudge_interval = max(msecs_to_jiffies(KMES_NUDGE_FIRST_MS), 1ul);
     memory->nudge_due = jiffies + memory->nudge_interval;
-    mod_delayed_work(system_unbound_wq, &world->nudge, memory->nudge_interval);
+    queue_nudges(world, memory->nudge_due);
 }
 
 /* The nudger is a producer without a buffer. It has its own critical section. */

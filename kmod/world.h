@@ -123,6 +123,7 @@ struct kmes_world {
 
     /* Only for the real world. */
     struct delayed_work nudge;
+    unsigned long nudge_at; /* jiffies: when the queued work is due; under list_lock */
     struct kmes_cpu nudger; /* see nudge.c */
     struct kmes_platform nudger_platform;
 
