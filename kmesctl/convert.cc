@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // kmesctl convert: writes a record file in a format of other programs.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
@@ -34,6 +36,14 @@ struct ConvertOptions {
     bool skips_damage = false;
 };
 
+// Standard output goes to a new file, which is as private as the recording.
+void open_output(const std::string& path) {
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0 || dup2(fd, STDOUT_FILENO) < 0)
+        throw Failure(kExitFailed, fmt::format("cannot create {}: {}", path, std::strerror(errno)));
+    close(fd);
+}
+
 std::unique_ptr<ConvertForm> make_form(const ConvertOptions& options) {
     if (options.to == "ctf") {
         if (options.output.empty())
@@ -43,9 +53,7 @@ std::unique_ptr<ConvertForm> make_form(const ConvertOptions& options) {
     if (options.to != "json" && options.to != "csv" && options.to != "perfetto")
         throw Failure(kExitUsage, fmt::format("--to is \"{}\"; ctf, csv, json or perfetto is right",
                                               options.to));
-    if (!options.output.empty() && std::freopen(options.output.c_str(), "wx", stdout) == nullptr)
-        throw Failure(kExitFailed,
-                      fmt::format("cannot create {}: {}", options.output, std::strerror(errno)));
+    if (!options.output.empty()) open_output(options.output);
     if (options.to == "perfetto") return make_perfetto_form(stdout);
     return options.to == "json" ? make_json_form(stdout) : make_csv_form(stdout);
 }

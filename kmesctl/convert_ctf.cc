@@ -119,7 +119,8 @@ void put(std::string* to, T value) {
 class Ctf : public ConvertForm {
   public:
     explicit Ctf(const std::string& path) : path_(path) {
-        if (mkdir(path.c_str(), 0777) != 0)
+        // As private as the recording.
+        if (mkdir(path.c_str(), 0700) != 0)
             throw Failure(kExitFailed,
                           fmt::format("cannot make the folder {}: {}", path, std::strerror(errno)));
         append("metadata", kMetadata);
@@ -189,7 +190,7 @@ class Ctf : public ConvertForm {
     // Opens the file for each packet: there may be more CPUs than files that a process may open.
     void append(const std::string& name, std::string_view bytes) const {
         const int fd =
-            open((path_ + "/" + name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+            open((path_ + "/" + name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
         check(fd >= 0);
         while (!bytes.empty()) {
             const ssize_t written = write(fd, bytes.data(), bytes.size());

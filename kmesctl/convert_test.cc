@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -80,6 +81,22 @@ constexpr const char* kSecondBlock =
 {"session":"0000000000abcdef","cpu":1}
 {"cpu":1,"sequence":3,"timestamp":1000000003,"origin":0,"type":"d","payload_hex":""}
 )";
+
+TEST_F(Convert, KeepsARecordingPrivate) {
+    const auto mode_of = [](const std::string& path) {
+        struct stat status = {};
+        EXPECT_EQ(stat(path.c_str(), &status), 0) << path;
+        return status.st_mode & 0777;
+    };
+    umask(022);
+    const std::string lines = folder_.path("lines"), trace = folder_.path("trace");
+    const std::string to = std::string(program) + " convert " + file() + " --to ";
+    EXPECT_EQ(run(to + "json -o " + lines).status, 0);
+    EXPECT_EQ(run(to + "ctf -o " + trace).status, 0);
+    EXPECT_EQ(mode_of(lines), 0600u);
+    EXPECT_EQ(mode_of(trace), 0700u);
+    EXPECT_EQ(mode_of(trace + "/cpu_0"), 0600u);
+}
 
 TEST_F(Convert, WritesAJsonObjectForEachItem) {
     const Ran ran = convert("--to json");
