@@ -26,6 +26,8 @@ namespace {
 constexpr std::uint64_t kMostPerSecond = 1'000'000'000;
 constexpr std::size_t kMostTypeBytes = 65535;
 constexpr std::size_t kMostPayloadBytes = std::size_t{5} << 20;  // above the largest MaxEventSize
+// A payload as hexadecimal digits with a space before each byte.
+constexpr std::size_t kMostFileBytes = 3 * kMostPayloadBytes;
 constexpr std::uint32_t kMostEntries = 256;
 constexpr std::size_t kBatchBytes = std::size_t{64} << 10;
 constexpr int kMostJsonDepth = 500;
@@ -47,15 +49,17 @@ std::string read_all(const std::string& path) {
     std::string content;
     char piece[65536];
     ssize_t bytes = fd < 0 ? -1 : 1;
-    while (bytes > 0 && content.size() <= 2 * kMostPayloadBytes) {
+    while (bytes > 0 && content.size() <= kMostFileBytes) {
         bytes = read(fd, piece, sizeof piece);
         if (bytes > 0) content.append(piece, static_cast<std::size_t>(bytes));
     }
     const int error = errno;
     if (fd >= 0 && !is_input) close(fd);
-    if (bytes < 0)
-        throw Failure(kExitFailed,
-                      fmt::format("{}: {}", is_input ? "standard input" : path, strerror(error)));
+    const std::string name = is_input ? "standard input" : path;
+    if (bytes < 0) throw Failure(kExitFailed, fmt::format("{}: {}", name, strerror(error)));
+    if (content.size() > kMostFileBytes)
+        throw Failure(kExitFailed, fmt::format("{}: more than {} bytes; no event is so large", name,
+                                               kMostFileBytes));
     return content;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <regex>
 #include <string>
@@ -49,6 +50,23 @@ class PrintCommand : public ::testing::Test {
 
     const Folder folder_;
 };
+
+// The digits after 10 MiB of white space are part of the payload, or the file is refused.
+TEST_F(PrintCommand, AnEmittedFileIsReadToItsEndOrRefused) {
+    const auto producer = serve(1);
+    const std::string file = folder_.path("digits");
+    const auto emit_file = [&](std::size_t spaces) {
+        std::ofstream(file) << "aa" << std::string(spaces, '\n') << "bbccdd";
+        Kmesctl emitter({"emit", "t", "--hex", "--file", file, "--socket", address()},
+                        folder_.path("emit.log"));
+        return emitter.finish(0);
+    };
+    EXPECT_EQ(emit_file(10'551'300), 0);
+    const auto printer = print({"--count", "1"});
+    EXPECT_EQ(printer->finish(0), 0);
+    EXPECT_NE(printer->log().find("\"aabbccdd\""), std::string::npos) << printer->log();
+    EXPECT_EQ(emit_file(20'000'000), 1);
+}
 
 std::vector<std::uint64_t> timestamps(const std::string& lines) {
     static const std::regex field("\"timestamp\":([0-9]+)");
