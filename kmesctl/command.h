@@ -57,8 +57,9 @@ Runner declare_emitters(CLI::App& app);
 Runner declare_print(CLI::App& app);
 Runner declare_top(CLI::App& app);
 
-// Prints "kmesctl: LINE" on standard error, with control characters escaped.
-void say(std::string_view line);
+// Prints "kmesctl: LINE" on standard error, with control characters escaped. If standard error
+// cannot be written, the line is lost and the command continues.
+void say(std::string_view line) noexcept;
 
 // Returns the value of an option that is a number from `least` to `most`. Otherwise throws a
 // Failure of kExitUsage that names the option and the range.

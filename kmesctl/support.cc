@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Shared functions of the commands. See command.h.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <charconv>
-#include <cstdio>
 #include <cstdlib>
+#include <exception>
+#include <string>
 
 #include "kmes/user/socket_protocol.h"
 #include "kmesctl/command.h"
@@ -13,8 +16,16 @@
 
 namespace kmes::kmesctl {
 
-void say(std::string_view line) {
-    fmt::print(stderr, "kmesctl: {}\n", escaped(line));
+void say(std::string_view line) noexcept try {
+    const std::string text = fmt::format("kmesctl: {}\n", escaped(line));
+    std::string_view rest = text;
+    while (!rest.empty()) {
+        const ssize_t written = write(STDERR_FILENO, rest.data(), rest.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return;
+        rest.remove_prefix(static_cast<std::size_t>(written));
+    }
+} catch (const std::exception&) {  // no memory for the text
 }
 
 std::uint64_t number_option(const char* option, const std::string& text, std::uint64_t least,
