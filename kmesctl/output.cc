@@ -61,17 +61,16 @@ bool Output::wants_colors() {
     return is_terminal() && (no_color == nullptr || *no_color == '\0');
 }
 
-void keep_signal(int signal) {
+bool is_ignored(int signal) {
     struct sigaction action = {};
-    action.sa_handler = keep;  // without SA_RESTART
-    sigaction(signal, &action, nullptr);
+    return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-void keep_stop_signals() {
-    for (const int signal : {SIGINT, SIGTERM}) {
-        struct sigaction action = {};
-        if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
-            keep_signal(signal);
+void keep_signals(std::initializer_list<int> signals) {
+    struct sigaction action = {};
+    action.sa_handler = keep;  // without SA_RESTART
+    for (const int signal : signals) {
+        if (!is_ignored(signal)) sigaction(signal, &action, nullptr);
     }
 }
 

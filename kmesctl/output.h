@@ -3,6 +3,7 @@
 #ifndef KMES_KMESCTL_OUTPUT_H_
 #define KMES_KMESCTL_OUTPUT_H_
 
+#include <initializer_list>
 #include <string>
 #include <string_view>
 
@@ -32,12 +33,13 @@ class Output {
     std::string pending_;
 };
 
-// From now on stop_signal() returns the signal after it has arrived. A system call that it
-// interrupts returns EINTR.
-void keep_signal(int signal);
+// Whether the signal has no effect on this process, as the caller of the program has arranged it
+// (nohup, a shell's `&`). It remains so.
+bool is_ignored(int signal);
 
-// From now on SIGINT and SIGTERM are handled as by keep_signal(), unless they were ignored.
-void keep_stop_signals();
+// From now on stop_signal() returns one of these signals after it has arrived, unless it was
+// ignored. A system call that it interrupts returns EINTR.
+void keep_signals(std::initializer_list<int> signals);
 
 // Returns the signal that has requested the end, or 0.
 int stop_signal();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kmesctl print: prints the events of all CPUs in the order of their timestamps.
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -115,6 +116,7 @@ class Printer {
             }
             if (count > 0) continue;
             Output::check_reader();
+            source_.check_cpus();
             kmes_merge_wait(merge_.get(), kLongestWaitNs);
         }
         return finish();
@@ -193,7 +195,7 @@ int print(const PrintOptions& options) {
     style.has_colors = color_option(options.color) && !options.is_json;
     Filter filter = filter_option(options);
     choose_socket(options.socket);
-    keep_stop_signals();
+    keep_signals({SIGINT, SIGTERM});
     return Printer(options, style, std::move(filter)).run();
 }
 

@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 // A signal may come just before a wait, which then lasts this long.
 constexpr std::uint64_t kLongestWaitNs = 100 * kNsPerMs;
-// The number of events that a stop still reads from a producer that does not stop.
+// The number of events between two checks of the clock and of signals.
 constexpr unsigned kEventsAtATime = 4096;
 // The producer wakes this reader at most once in this many bytes, or in this time.
 constexpr std::uint64_t kWatermarkBytes = std::uint64_t{64} << 10;
@@ -48,7 +48,7 @@ class Recording {
     Recording(RecordFilesOptions options, std::uint64_t sync_ns)
         : sync_ns_(sync_ns),
           source_([](const std::string& news) { say(news); }, {kWatermarkBytes, kWatermarkNs}),
-          files_(std::move(options), record_header(source_.cpus(), source_.session(0))) {}
+          files_(std::move(options), record_header(source_, source_.session(0))) {}
 
     unsigned cpus() const { return source_.cpus(); }
 
@@ -61,32 +61,37 @@ class Recording {
             files_.sync();
             synced_ns = kmes_clock_monotonic_ns();
         }
-        is_cut_ = !read_to_end([this] { return read_some(); });
+        const auto never = [] { return false; };
+        is_cut_ = source_.read_backlog(take_, never) != Backlog::read;
         files_.close();
     }
 
     // The line at the end of a recording, whatever the cause of the end.
     std::string summary() const {
         return fmt::format(
-            "{} events in {} file{}, {} lost, {} corrupt places skipped{}", files_.events(),
+            "{} events in {} file{}, {} lost, {} corrupt places skipped{}{}", files_.events(),
             files_.files(), files_.files() == 1 ? "" : "s", files_.lost(), source_.corrupt(),
-            is_cut_ ? "; the producer did not stop, and later events were unread" : "");
+            is_cut_ ? "; the producer did not stop, and later events were unread" : "",
+            text_of_unread(source_.unread_cpus()));
     }
+    bool is_complete() const { return source_.unread_cpus() == 0; }
 
   private:
     unsigned read_some() {
-        const unsigned count = source_.consume(kEventsAtATime, [this](const auto& event) {
-            files_.enter_session(event.cpu_id, source_.session(event.cpu_id));
-            files_.add(event);
-            return true;
-        });
-        files_.rotate_if_due();
+        const unsigned count = source_.consume(kEventsAtATime, take_);
+        files_.rotate_if_old();
         return count;
     }
 
     const std::uint64_t sync_ns_;
     Source source_;
     RecordFiles files_;
+    const Take take_ = [this](const kmes_event_view& event) {
+        files_.enter_session(event.cpu_id, source_.session(event.cpu_id));
+        files_.add(event);
+        files_.rotate_if_large();
+        return true;
+    };
     bool is_cut_ = false;  // events were unread when the recording ended
 };
 
@@ -133,7 +138,7 @@ int record(const RecordOptions& options) {
     const RecordFilesOptions files = files_of(options);
     const std::uint64_t sync_ns = number_option("--sync", options.sync, 1, 3'600'000) * kNsPerMs;
     choose_socket(options.socket);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) keep_signal(signal);
+    keep_signals({SIGTERM, SIGINT, SIGHUP});
     Recording recording(files, sync_ns);
     say(fmt::format("records {} CPUs to {}", recording.cpus(), files.path));
     try {
@@ -143,7 +148,7 @@ int record(const RecordOptions& options) {
                       fmt::format("{} ({} were read)", failure.what(), recording.summary()));
     }
     say(recording.summary());
-    return kExitDone;
+    return recording.is_complete() ? kExitDone : kExitFailed;
 }
 
 // The reasons to write a snapshot.

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "kmes/user/futex.h"
-#include "kmes/user/libkmes.h"
 #include "kmesctl/command.h"
 
 namespace kmes::kmesctl {
@@ -75,14 +74,18 @@ void RecordFiles::add_loss(const record::Loss& loss) {
     lost_ += loss.count;
 }
 
-void RecordFiles::rotate_if_due() {
-    const bool is_large =
-        options_.rotate_bytes != 0 && writer_.file_bytes() >= options_.rotate_bytes;
-    const bool is_old =
-        options_.rotate_ns != 0 && kmes_clock_monotonic_ns() - opened_ns_ >= options_.rotate_ns;
-    if (!is_large && !is_old) return;
+void RecordFiles::rotate() {
     check(writer_.close());
     open_next();
+}
+
+void RecordFiles::rotate_if_large() {
+    if (options_.rotate_bytes != 0 && writer_.file_bytes() >= options_.rotate_bytes) rotate();
+}
+
+void RecordFiles::rotate_if_old() {
+    if (options_.rotate_ns != 0 && kmes_clock_monotonic_ns() - opened_ns_ >= options_.rotate_ns)
+        rotate();
 }
 
 void RecordFiles::sync() {
@@ -93,15 +96,18 @@ void RecordFiles::close() {
     check(writer_.close());
 }
 
-record::FileHeader record_header(unsigned cpus, std::uint64_t session) {
+record::FileHeader record_header(const Source& source, std::uint64_t session) {
     record::FileHeader header;
-    header.cpus = cpus;
+    header.cpus = source.cpus();
     header.session = session;
-    int count = 0;
-    __u64 capacity = 0;
-    if (kmes_attach(nullptr, &count, &capacity) == 0 || errno == ERANGE)
-        header.capacity_bytes = capacity;
+    for (unsigned cpu = 0; cpu < header.cpus; ++cpu)
+        header.capacity_bytes = std::max(header.capacity_bytes, source.ring(cpu).capacity_bytes);
     return header;
+}
+
+std::string text_of_unread(unsigned cpus) {
+    if (cpus == 0) return "";
+    return fmt::format("; {} CPU{} could not be read", cpus, cpus == 1 ? "" : "s");
 }
 
 void require_new_file(const std::string& path) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "kmesctl/source.h"
 #include "record/reader.h"
 #include "record/writer.h"
 
@@ -34,8 +35,9 @@ class RecordFiles {
     // Adds an event, and before it the loss that precedes it.
     void add(const kmes_event_view& event);
     void add_loss(const record::Loss& loss);
-    // Begins the next file if it is due.
-    void rotate_if_due();
+    // Begins the next file if this one has rotate_bytes, or is rotate_ns old.
+    void rotate_if_large();
+    void rotate_if_old();
     void sync();
     void close();
 
@@ -47,6 +49,7 @@ class RecordFiles {
 
   private:
     void open_next();
+    void rotate();
     void check(int error);
 
     const RecordFilesOptions options_;
@@ -62,7 +65,10 @@ class RecordFiles {
 };
 
 // Makes the header of a recording: the producer, and the capacity of its rings.
-record::FileHeader record_header(unsigned cpus, std::uint64_t session);
+record::FileHeader record_header(const Source& source, std::uint64_t session);
+
+// What the last line of a recording says of CPUs that could not be read; empty for 0.
+std::string text_of_unread(unsigned cpus);
 
 // Throws a Failure of kExitFailed if `path` exists, or cannot be created.
 void require_new_file(const std::string& path);

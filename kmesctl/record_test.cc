@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: MIT
 // kmesctl record: the events of a producer are in the file, whatever ends the recording.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "kmes/user/producer.h"
 #include "kmesctl/test_program.h"
+#include "record/reader.h"
 #include "record/test_support.h"
 
 namespace kmes::kmesctl {
@@ -164,6 +169,100 @@ TEST_F(RecordCommand, RecordsAReplayAsTheFirstRecording) {
     EXPECT_EQ(second.finish(SIGTERM), 0);
     EXPECT_EQ(replay.finish(SIGTERM), 0);
     EXPECT_EQ(read_all(bytes_of_file(again)).sequences, numbers(1, 100));
+}
+
+// All events are in the ring before the recorder begins, so one read finds them.
+TEST_F(RecordCommand, RotatesAtTheSizeHoweverMuchIsUnread) {
+    constexpr std::uint64_t kRotateBytes = 4096;
+    constexpr std::uint64_t kMostAfterIt = 512;  // one event, and the heads of a block
+    emit(300);
+    Kmesctl recorder(words({"--rotate-size", std::to_string(kRotateBytes)}), log());
+    ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(file() + ".9"); }))
+        << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    for (unsigned number = 1; number < 10; ++number) {
+        const auto bytes = std::filesystem::file_size(fmt::format("{}.{}", file(), number));
+        EXPECT_LE(bytes, kRotateBytes + kMostAfterIt) << number;
+    }
+}
+
+TEST_F(RecordCommand, HasTheCapacityOfTheRings) {
+    emit(1);
+    Kmesctl recorder(words(), log());
+    ASSERT_TRUE(wait_for_events(1)) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    record::Reader reader;
+    std::string wrong;
+    ASSERT_TRUE(reader.open(record::open_file(file(), &wrong), &wrong)) << wrong;
+    EXPECT_EQ(reader.header().capacity_bytes, small_rings().capacity_bytes);
+}
+
+// As nohup starts it.
+TEST_F(RecordCommand, ContinuesAfterASignalThatIsIgnored) {
+    Kmesctl recorder(words(), log(), [] { signal(SIGHUP, SIG_IGN); });
+    ASSERT_TRUE(recorder.says("records 1 CPUs")) << recorder.log();
+    kill(recorder.pid(), SIGHUP);
+    emit(10);
+    ASSERT_TRUE(wait_for_events(10)) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+}
+
+TEST_F(RecordCommand, NeedsNoStandardError) {
+    const auto full = [] { dup2(open("/dev/full", O_WRONLY), STDERR_FILENO); };
+    const auto closed = [] { close(STDERR_FILENO); };
+    for (const std::function<void()>& prepare : {std::function<void()>(full), {closed}}) {
+        std::filesystem::remove(file());
+        Kmesctl recorder(words(), log(), prepare);
+        emit(10);
+        ASSERT_TRUE(wait_for_events(10));
+        EXPECT_EQ(recorder.finish(SIGTERM), 0);
+        EXPECT_EQ(Kmesctl(words(), log(), prepare).finish(0), 1);  // the file exists
+    }
+}
+
+// The signal has come before the first event.
+TEST_F(RecordCommand, ASignalEndsAReplayWithoutAPace) {
+    emit(100);
+    Kmesctl recorder(words(), log());
+    ASSERT_TRUE(wait_for_events(100)) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    const auto with_a_signal = [] {
+        sigset_t end;
+        sigemptyset(&end);
+        sigaddset(&end, SIGTERM);
+        sigprocmask(SIG_BLOCK, &end, nullptr);
+        raise(SIGTERM);
+    };
+    Kmesctl replay({"replay", file(), "--socket", address() + "-again", "--as-fast-as-possible"},
+                   folder_.path("replay.log"), with_a_signal);
+    EXPECT_EQ(replay.finish(0), 0);
+    EXPECT_THAT(replay.log(), HasSubstr("0 events emitted, 0 refused"));
+}
+
+// The address space has room for the mapping of one CPU.
+TEST(RecordOfSeveralCpus, SaysWhichOneCannotBeRead) {
+    if (record::testing::is_sanitized()) GTEST_SKIP() << "a sanitizer needs terabytes";
+    constexpr std::uint64_t kCapacityBytes = std::uint64_t{64} << 20;
+    const auto little_memory = [] {
+        const rlimit limit = {3 * kCapacityBytes, 3 * kCapacityBytes};
+        if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(98);
+    };
+    ProducerOptions options = small_rings();
+    options.cpus = 2;
+    options.capacity_bytes = kCapacityBytes;
+    Producer producer(options);
+    ASSERT_EQ(producer.start_without_registry(), 0);
+    const std::string socket = address() + "-large";
+    producer.serve(socket);
+    const Folder folder;
+    for (const std::string& how : {std::string("--sync=1"), std::string("--snapshot")}) {
+        const std::string file = folder.path("events" + how);
+        Kmesctl recorder({"record", "-o", file, "--socket", socket, how}, folder.path("log"),
+                         little_memory);
+        ASSERT_TRUE(recorder.says("events" + how)) << recorder.log();
+        EXPECT_EQ(recorder.finish(how == "--snapshot" ? SIGUSR2 : SIGTERM), 1);
+        EXPECT_THAT(recorder.log(), HasSubstr("; 1 CPU could not be read"));
+    }
 }
 
 TEST_F(RecordCommand, RefusesAFileThatExists) {

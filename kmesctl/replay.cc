@@ -64,7 +64,7 @@ class Replay {
     bool play(const record::Item& item) {
         if (item.kind != record::ItemKind::kEvent) return true;
         const kmes_event_view& event = item.event;
-        if (speed_ != 0 && !wait_until_ns(ends_, due_ns(event.timestamp))) return false;
+        if (!wait_for(event)) return false;
         const std::string_view type(reinterpret_cast<const char*>(event.type), event.type_len);
         const std::span payload(reinterpret_cast<const std::byte*>(event.payload),
                                 event.payload_len);
@@ -79,6 +79,13 @@ class Replay {
     }
 
   private:
+    // Waits until the event is due. False: a signal has requested the end.
+    bool wait_for(const kmes_event_view& event) {
+        constexpr std::uint64_t kEventsBetweenChecks = 1024;
+        if (speed_ != 0) return wait_until_ns(ends_, due_ns(event.timestamp));
+        return (emitted_ + refused_) % kEventsBetweenChecks != 0 || wait_until_ns(ends_, 0);
+    }
+
     // A step back of the clock, or between CPUs, takes no time.
     std::uint64_t due_ns(std::uint64_t timestamp) {
         if (begun_ns_ == 0) {

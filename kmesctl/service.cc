@@ -5,12 +5,16 @@
 
 #include <system_error>
 
+#include "kmesctl/output.h"
+
 namespace kmes::kmesctl {
 
 sigset_t block_end_signals() {
     sigset_t ends;
     sigemptyset(&ends);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&ends, signal);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+        if (!is_ignored(signal)) sigaddset(&ends, signal);
+    }
     sigprocmask(SIG_BLOCK, &ends, nullptr);
     return ends;
 }

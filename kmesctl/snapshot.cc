@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -19,7 +20,6 @@
 
 #include "kmes/user/futex.h"
 #include "kmes/user/libkmes_reader.h"
-#include "kmes/user/reader_set.h"
 #include "kmesctl/command.h"
 #include "kmesctl/record_files.h"
 #include "kmesctl/service.h"
@@ -31,30 +31,20 @@ namespace {
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 // The interval between checks whether the rings still belong to the producer.
 constexpr std::uint64_t kAskEveryNs = 100 * kNsPerMs;
-// The number of events that are still read from a producer that does not stop.
+// The number of events between two checks of signals.
 constexpr unsigned kEventsAtATime = 4096;
 constexpr Watermark kWatermark = {std::uint64_t{64} << 10, 10 * kNsPerMs};
 
-struct CloseSet {
-    void operator()(kmes_reader_set* set) const { kmes_reader_set_close(set); }
-};
-using ReaderSet = std::unique_ptr<kmes_reader_set, CloseSet>;
-
-// Read-only: the producer has no work for it.
-ReaderSet open_set(int* error) {
-    kmes_reader_set_options options = {};
-    options.is_read_only = true;
-    kmes_reader_set* set = nullptr;
-    *error = kmes_reader_set_open(&set, &options);
-    return ReaderSet(set);
+std::unique_ptr<Source> open_rings() {
+    constexpr bool kIsReadOnly = true;
+    return std::make_unique<Source>([](const std::string&) {}, Watermark{}, kIsReadOnly);
 }
 
-// Returns the session of the producer to which a set is attached. A set that is not read does not
-// change its producer.
-std::uint64_t session_of(const ReaderSet& set) {
-    for (unsigned cpu = 0; cpu < kmes_reader_set_cpus(set.get()); ++cpu) {
-        if (kmes_reader_set_error(set.get(), cpu) == 0)
-            return kmes_reader_set_get_place(set.get(), cpu).session;
+// Returns the session of the producer to which the rings belong. Rings that are not read do not
+// change their producer.
+std::uint64_t session_of(const Source& rings) {
+    for (unsigned cpu = 0; cpu < rings.cpus(); ++cpu) {
+        if (rings.error(cpu) == 0) return rings.session(cpu);
     }
     return 0;
 }
@@ -80,48 +70,47 @@ std::optional<Identity> current_identity() {
 // The rings of the producer and of the one before it, which remain mapped after its death.
 class HeldRings {
   public:
-    HeldRings() : identity_(current_identity()) {
-        int error = 0;
-        current_ = open_set(&error);
-        if (error != 0) throw Failure(kExitFailed, explain_attach(error));
-    }
+    HeldRings() : identity_(current_identity()), current_(open_rings()) {}
 
     // Switches to the rings of a resize, which contain the surviving events, and to those of
-    // another producer.
+    // another producer. It keeps the rings that it has while fewer of the new ones can be read.
     void follow() {
         asked_ns_ = kmes_clock_monotonic_ns();
         const auto now = current_identity();
         if (!now || now == identity_) return;
-        int error = 0;
-        ReaderSet next = open_set(&error);
-        if (error != 0) return;
-        if (session_of(next) != session_of(current_)) earlier_ = std::move(current_);
-        current_ = std::move(next);
-        identity_ = now;
+        try {
+            auto next = open_rings();
+            if (next->unread_cpus() > current_->unread_cpus()) return;
+            if (session_of(*next) != session_of(*current_)) earlier_ = std::move(current_);
+            current_ = std::move(next);
+            identity_ = now;
+        } catch (const Failure&) {  // no producer serves, or its rings cannot be attached now
+        }
     }
     void follow_if_due() {
         if (kmes_clock_monotonic_ns() - asked_ns_ >= kAskEveryNs) follow();
     }
 
     record::FileHeader header() const {
-        return record_header(kmes_reader_set_cpus(current_.get()),
-                             session_of(earlier_ ? earlier_ : current_));
+        return record_header(*current_, session_of(earlier_ ? *earlier_ : *current_));
     }
-    void write(RecordFiles* files) const {
-        if (earlier_) write_set(earlier_, files);
-        write_set(current_, files);
+    // The number of CPUs whose rings cannot be read.
+    unsigned unread_cpus() const { return current_->unread_cpus(); }
+    // False: `is_over` has ended it before everything was written.
+    bool write(RecordFiles* files, const std::function<bool()>& is_over) {
+        if (earlier_ && !write_rings(earlier_.get(), files, is_over)) return false;
+        return write_rings(current_.get(), files, is_over);
     }
 
   private:
-    static void write_set(const ReaderSet& set, RecordFiles* files) {
-        const std::uint64_t session = session_of(set);
-        std::vector<bool> has_begun(kmes_reader_set_cpus(set.get()));
+    static bool write_rings(Source* rings, RecordFiles* files,
+                            const std::function<bool()>& is_over) {
+        const std::uint64_t session = session_of(*rings);
+        std::vector<bool> has_begun(rings->cpus());
         const auto take = [&](const kmes_event_view& event) {
             const unsigned cpu = event.cpu_id;
-            // The set may switch to the next producer, whose events are in another set.
-            if (cpu >= has_begun.size() ||
-                kmes_reader_set_get_place(set.get(), cpu).session != session)
-                return true;
+            // The reader may switch to the next producer, whose rings are others.
+            if (cpu >= has_begun.size() || rings->session(cpu) != session) return true;
             kmes_event_view written = event;
             // Events that are older than the ring are not lost.
             if (!has_begun[cpu]) written.lost_before = 0;
@@ -130,12 +119,12 @@ class HeldRings {
             files->add(written);
             return true;
         };
-        read_to_end([&] { return consume_set(set.get(), kEventsAtATime, take); });
+        return rings->read_backlog(take, is_over) != Backlog::stopped;
     }
 
     std::optional<Identity> identity_;
-    ReaderSet earlier_;
-    ReaderSet current_;
+    std::unique_ptr<Source> earlier_;
+    std::unique_ptr<Source> current_;
     std::uint64_t asked_ns_ = 0;
 };
 
@@ -186,6 +175,11 @@ class Trigger {
     // Returns the reason to write a snapshot; empty: there is no reason yet.
     const std::string& reason() const { return reason_; }
     bool is_over() const { return is_over_; }
+    // As is_over(), with the signals that have come since.
+    bool must_end() {
+        take_signals();
+        return is_over_;
+    }
     // The number of events that were overwritten before the comparison.
     std::uint64_t missed() const { return missed_; }
 
@@ -223,7 +217,7 @@ class Trigger {
     // Earlier events are no reason.
     void pass_old_events() {
         const auto pass = [](const kmes_event_view&) { return true; };
-        read_to_end([&] { return source_->consume(kEventsAtATime, pass); });
+        source_->read_backlog(pass, [this] { return must_end(); });
     }
 
     const SnapshotOptions& options_;
@@ -236,18 +230,22 @@ class Trigger {
     bool is_over_ = false;
 };
 
-void write_snapshot(const std::string& path, const HeldRings& rings, const Trigger& trigger) {
+// Returns the exit status: a snapshot that lacks something has failed.
+int write_snapshot(const std::string& path, HeldRings* rings, Trigger* trigger) {
     RecordFilesOptions options;
     options.path = path;
-    RecordFiles files(options, rings.header());
-    rings.write(&files);
+    RecordFiles files(options, rings->header());
+    const bool is_whole = rings->write(&files, [trigger] { return trigger->must_end(); });
     files.close();
-    say(fmt::format("{}: {} events in {}, {} lost while they were written{}", trigger.reason(),
-                    files.events(), path, files.lost(),
-                    trigger.missed() == 0
-                        ? ""
-                        : fmt::format("; {} events were lost before they could be compared",
-                                      trigger.missed())));
+    std::string more;
+    if (trigger->missed() != 0)
+        more +=
+            fmt::format("; {} events were lost before they could be compared", trigger->missed());
+    more += text_of_unread(rings->unread_cpus());
+    if (!is_whole) more += "; a signal ended it before all events were written";
+    say(fmt::format("{}: {} events in {}, {} lost while they were written{}", trigger->reason(),
+                    files.events(), path, files.lost(), more));
+    return is_whole && rings->unread_cpus() == 0 ? kExitDone : kExitFailed;
 }
 
 }  // namespace
@@ -266,8 +264,7 @@ int record_snapshot(const SnapshotOptions& options) {
         return kExitDone;
     }
     rings.follow();
-    write_snapshot(options.path, rings, trigger);
-    return kExitDone;
+    return write_snapshot(options.path, &rings, &trigger);
 }
 
 }  // namespace kmes::kmesctl

@@ -124,6 +124,39 @@ TEST_F(Snapshot, IsWrittenWhenAProcessEnds) {
     EXPECT_EQ(read().sequences, numbers(1, 10));
 }
 
+// A slow disk: writing takes more than a second, for most of which the recorder is stopped.
+TEST_F(Snapshot, HasAllEventsHoweverLongTheWritingTakes) {
+    constexpr std::uint64_t kEvents = 200'000;
+    const std::string other = address() + "-large";
+    ProducerOptions options = small_rings();
+    options.capacity_bytes = 32 << 20;
+    Producer large(options);
+    ASSERT_EQ(large.start_without_registry(), 0);
+    large.serve(other);
+    testing::emit(&large, kEvents);
+    Kmesctl recorder(words({}, other), log());
+    ASSERT_TRUE(recorder.says("waits for")) << recorder.log();
+    kill(recorder.pid(), SIGUSR2);
+    while (!std::filesystem::exists(file())) usleep(100);
+    kill(recorder.pid(), SIGSTOP);
+    sleep(2);
+    kill(recorder.pid(), SIGCONT);
+    EXPECT_EQ(recorder.finish(0), 0) << recorder.log();
+    EXPECT_EQ(read().sequences, numbers(1, kEvents));
+}
+
+TEST_F(Snapshot, SaysThatASignalHasCutIt) {
+    emit(100);
+    Kmesctl recorder(words(), log());
+    ASSERT_TRUE(recorder.says("waits for")) << recorder.log();
+    kill(recorder.pid(), SIGSTOP);
+    kill(recorder.pid(), SIGUSR2);
+    kill(recorder.pid(), SIGTERM);
+    EXPECT_EQ(recorder.finish(SIGCONT), 1);
+    EXPECT_THAT(recorder.log(), HasSubstr("a signal ended it before all events were written"));
+    read();
+}
+
 // The rings outlive the process that wrote them.
 TEST_F(Snapshot, HasTheEventsOfAProducerThatIsKilled) {
     const std::string other = address() + "-served";

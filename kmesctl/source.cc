@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "kmes/user/futex.h"
+#include "kmes/user/libkmes_parts.h"
 #include "kmes/user/socket_protocol.h"
 #include "kmesctl/command.h"
 
@@ -20,6 +22,9 @@ namespace kmes::kmesctl {
 namespace {
 
 constexpr std::uint64_t kLastReadNs = kNsPerSecond;
+// A CPU may fail for a moment while the producer changes.
+constexpr std::uint64_t kFailingNs = kNsPerSecond / 5;
+constexpr unsigned kEventsAtATime = 4096;
 
 }  // namespace
 
@@ -61,8 +66,9 @@ bool read_to_end(const std::function<unsigned()>& read) {
     return true;
 }
 
-Source::Source(std::function<void(const std::string&)> on_news, Watermark watermark)
-    : on_news_(std::move(on_news)) {
+Source::Source(std::function<void(const std::string&)> on_news, Watermark watermark,
+               bool is_read_only)
+    : on_news_(std::move(on_news)), is_read_only_(is_read_only) {
     struct kmes_reader_set_options options = {};
     options.watermark_bytes = watermark.bytes;
     options.watermark_ns = watermark.ns;
@@ -71,6 +77,8 @@ Source::Source(std::function<void(const std::string&)> on_news, Watermark waterm
     options.context = this;
     if (const int error = kmes_reader_set_open(&set_, &options); error != 0)
         throw Failure(kExitFailed, explain_attach(error));
+    cpus_.resize(cpus());
+    check_cpus();
 }
 
 Source::~Source() {
@@ -78,14 +86,45 @@ Source::~Source() {
 }
 
 void Source::wait(std::uint64_t timeout_ns) {
+    check_cpus();
     kmes_reader_set_wait(set_, timeout_ns);
+}
+
+void Source::check_cpus() {
+    const std::uint64_t now_ns = kmes_clock_monotonic_ns();
+    bool is_any_read = false;
+    for (unsigned cpu = 0; cpu < cpus(); ++cpu) {
+        if (error(cpu) != 0) {
+            if (cpus_[cpu].failing_since_ns == 0) cpus_[cpu].failing_since_ns = now_ns;
+            continue;
+        }
+        is_any_read = true;
+        if (cpus_[cpu].is_reported) on_news_(fmt::format("CPU {} can be read again", cpu));
+        cpus_[cpu] = {.was_read = true};
+    }
+    // If none can be read, the producer has ended, which is news of its own.
+    for (unsigned cpu = 0; is_any_read && cpu < cpus(); ++cpu) {
+        Cpu& known = cpus_[cpu];
+        if (known.failing_since_ns == 0 || known.is_reported ||
+            now_ns - known.failing_since_ns < kFailingNs)
+            continue;
+        known.is_reported = true;
+        on_news_(fmt::format("CPU {} cannot be read: {}", cpu, explain_attach(error(cpu))));
+    }
+}
+
+unsigned Source::unread_cpus() const {
+    unsigned count = 0;
+    for (unsigned cpu = 0; cpu < cpus(); ++cpu)
+        count += !cpus_[cpu].was_read && error(cpu) != 0 ? 1 : 0;
+    return count;
 }
 
 void cannot_read(int error) {
     throw Failure(kExitFailed, fmt::format("cannot read events: {}", strerror(-error)));
 }
 
-unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& take) {
+unsigned Source::consume(unsigned most, const Take& take) {
     // The reader set is C: no exception may pass through it.
     struct Call {
         const Take& take;
@@ -100,10 +139,31 @@ unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& tak
             return 1;
         }
     };
-    const int count = kmes_reader_set_consume(set, most, on_event, &call);
+    const int count = kmes_reader_set_consume(set_, most, on_event, &call);
     if (call.thrown) std::rethrow_exception(call.thrown);
     if (count < 0) cannot_read(count);
     return static_cast<unsigned>(count);
+}
+
+Backlog Source::read_backlog(const Take& take, const std::function<bool()>& is_over) {
+    // By CPU: how many bytes its ring held that have not been read since.
+    std::vector<std::uint64_t> left(cpus());
+    for (unsigned cpu = 0; cpu < cpus(); ++cpu) {
+        const Ring held = ring(cpu);
+        if (held.is_attached)
+            left[cpu] = std::min(held.write_pos - held.tail_pos, held.capacity_bytes);
+    }
+    const auto count = [&](const struct kmes_event_view& event) {
+        std::uint64_t& bytes = left[event.cpu_id % left.size()];
+        bytes -= std::min<std::uint64_t>(bytes, event.event_size);
+        return take(event);
+    };
+    while (consume(kEventsAtATime, count) != 0) {
+        if (is_over()) return Backlog::stopped;
+        if (std::ranges::all_of(left, [](std::uint64_t bytes) { return bytes == 0; }))
+            return Backlog::exceeded;
+    }
+    return Backlog::read;
 }
 
 std::uint64_t Source::corrupt() const {
@@ -152,6 +212,7 @@ std::uint64_t Source::attaches(unsigned cpu) const {
 void Source::configure(void* context, struct kmes_reader_config* config, __u16 cpu) {
     auto* source = static_cast<Source*>(context);
     kmes_reader_by_libkmes(config, cpu);
+    if (source->is_read_only_) kmes_reader_make_read_only(config);
     while (source->hooks_.size() <= cpu) {
         source->hooks_.push_back(std::make_unique<Hook>());
         source->hooks_.back()->source = source;

@@ -21,14 +21,17 @@ using Take = std::function<bool(const struct kmes_event_view&)>;
 // Throws a Failure for an error of the rings, which is a negative error number.
 [[noreturn]] void cannot_read(int error);
 
-// As kmes_reader_set_consume. Rethrows the exception of `take`; throws a Failure for an error of
-// the rings.
-unsigned consume_set(struct kmes_reader_set* set, unsigned most, const Take& take);
-
 // Calls `read`, which returns the number of events that it has read, until it returns 0. It stops
 // after a second, because a producer that never pauses has no last event. False: the time has ended
 // it.
 bool read_to_end(const std::function<unsigned()>& read);
+
+// How Source::read_backlog() has ended.
+enum class Backlog {
+    read,      // the rings were empty
+    exceeded,  // everything that they held at the beginning was read; the producer does not pause
+    stopped,
+};
 
 // As kmes_reader_set_options; 0: none.
 struct Watermark {
@@ -38,9 +41,11 @@ struct Watermark {
 
 class Source {
   public:
-    // `on_news` gets one line when the producer ends, and when another one serves. Throws a Failure
-    // of kExitFailed if no producer serves, or if the attach is rejected.
-    explicit Source(std::function<void(const std::string&)> on_news, Watermark watermark = {});
+    // `on_news` gets one line when the producer ends, when another one serves, and when one CPU of
+    // several cannot be read. `is_read_only`: the producer has no work for this reader. Throws a
+    // Failure of kExitFailed if no producer serves, or if the attach is rejected.
+    explicit Source(std::function<void(const std::string&)> on_news, Watermark watermark = {},
+                    bool is_read_only = false);
     ~Source();
     Source(const Source&) = delete;
     Source& operator=(const Source&) = delete;
@@ -54,8 +59,20 @@ class Source {
     // ignored: the caller continues.
     void wait(std::uint64_t timeout_ns);
 
-    // As consume_set().
-    unsigned consume(unsigned most, const Take& take) { return consume_set(set_, most, take); }
+    // As kmes_reader_set_consume. Rethrows the exception of `take`; throws a Failure for an error
+    // of the rings.
+    unsigned consume(unsigned most, const Take& take);
+
+    // Reads at least what the rings hold now, or until `is_over` returns true. The end is certain,
+    // even if the producer never pauses. `take` always returns true.
+    Backlog read_backlog(const Take& take, const std::function<bool()>& is_over);
+
+    // The negative error number of a CPU that cannot be read now, otherwise 0.
+    int error(unsigned cpu) const { return kmes_reader_set_error(set_, cpu); }
+    // Reports CPUs that cannot be read although others can, and their return. wait() does it too.
+    void check_cpus();
+    // The number of CPUs that could never be read.
+    unsigned unread_cpus() const;
 
     // The session of the producer whose events of this CPU are currently read (E25).
     std::uint64_t session(unsigned cpu) const {
@@ -94,10 +111,19 @@ class Source {
     void note_session(std::uint64_t session);
 
     const std::function<void(const std::string&)> on_news_;
+    const bool is_read_only_;
     std::vector<std::unique_ptr<Hook>> hooks_;
     struct kmes_reader_set* set_ = nullptr;
     std::uint64_t session_ = 0;
     bool has_ended_ = false;
+
+    // What check_cpus() knows of a CPU.
+    struct Cpu {
+        std::uint64_t failing_since_ns = 0;  // 0: it can be read
+        bool is_reported = false;
+        bool was_read = false;
+    };
+    std::vector<Cpu> cpus_;
 };
 
 // Explains a negative error number of attach, and its remedy.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // kmesctl top: rates, losses, fill and wakes of each CPU, and the rate of each type.
 #include <fmt/format.h>
+#include <signal.h>
 #include <time.h>
 
 #include <CLI/CLI.hpp>
@@ -194,7 +195,7 @@ class Top {
 
 int top(const TopOptions& options) {
     choose_socket(options.socket);
-    keep_stop_signals();
+    keep_signals({SIGINT, SIGTERM});
     return Top(options).run();
 }
 

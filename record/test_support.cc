@@ -27,6 +27,15 @@ std::vector<std::byte> event_of(std::uint64_t sequence, std::uint16_t cpu, std::
     return bytes;
 }
 
+bool is_sanitized() {
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+    return true;
+#endif
+#endif
+    return false;
+}
+
 std::vector<std::byte> bytes_of_file(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     const std::string text((std::istreambuf_iterator<char>(file)), {});
