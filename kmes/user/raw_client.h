@@ -63,6 +63,13 @@ class RawClient {
         return send_bytes(&request, sizeof(request));
     }
 
+    // True if there is something to receive.
+    bool has_reply() const {
+        char byte;
+
+        return recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+    }
+
     // True if the server has received all bytes that were sent.
     bool is_received() const {
         int bytes = -1;

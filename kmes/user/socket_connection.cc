@@ -142,12 +142,16 @@ class SocketConnection::Received {
             bytes_ = 0;
             return -errno;
         }
-        is_cut_ = message.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
         collect(&message);
+        // The kernel also cuts descriptors off where this process may open no more.
+        lacks_descriptors_ = message.msg_flags & MSG_CTRUNC && count_ < kMax;
+        is_cut_ = message.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
         return bytes_;
     }
 
     bool is_cut() const { return is_cut_; }
+    // A descriptor did not arrive, because this process may open no more.
+    bool lacks_descriptors() const { return lacks_descriptors_; }
     size_t bytes() const { return static_cast<size_t>(bytes_); }
     size_t count() const { return count_; }
     int first() const { return count_ ? fds_[0] : -1; }
@@ -171,6 +175,7 @@ class SocketConnection::Received {
     size_t count_ = 0;
     ssize_t bytes_ = 0;
     bool is_cut_ = false;
+    bool lacks_descriptors_ = false;
 };
 
 SocketConnection::SocketConnection(ProducerGate* gate, int fd, Serves serves, uint64_t now_ms)
@@ -188,6 +193,12 @@ SocketConnection::SocketConnection(ProducerGate* gate, int fd, Serves serves, ui
 
 SocketConnection::~SocketConnection() {
     if (fd_ >= 0) close(fd_);
+}
+
+bool SocketConnection::has_gone() const {
+    struct pollfd state = {fd_, 0, 0};
+
+    return has_reply_ || (poll(&state, 1, 0) == 1 && state.revents & (POLLHUP | POLLERR));
 }
 
 short SocketConnection::wanted_events() const {
@@ -241,7 +252,9 @@ SocketConnection::Next SocketConnection::peek(struct kmes_socket_request* reques
         message.msg_control = room;
         message.msg_controllen = sizeof(room);
         got = recvmsg(fd_, &message, MSG_DONTWAIT | MSG_PEEK);
-    } while (got < 0 && errno == EINTR);
+        // A peer that closes with our reply unread leaves ECONNRESET, which comes once, and before
+        // the packets that it has sent.
+    } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
     if (got < 0) return Next::kNothing;
     if (message.msg_flags & MSG_CTRUNC) return Next::kDescriptors;
     return got > 0 || CMSG_FIRSTHDR(&message) ? Next::kPlain : Next::kNothing;
@@ -296,6 +309,7 @@ bool SocketConnection::receive(Received* received, std::vector<std::byte>* scrat
 void SocketConnection::handle(const Received& received, std::span<const std::byte> packet) {
     struct kmes_socket_request request;
 
+    if (received.lacks_descriptors()) return reply_and_close(-EMFILE);
     if (received.is_cut() || packet.size() < sizeof(request)) return reply_and_close(-EPROTO);
     std::memcpy(&request, packet.data(), sizeof(request));
     std::span<const std::byte> body = packet.subspan(sizeof(request));

@@ -50,6 +50,8 @@ class SocketConnection {
     void allow_lease(bool is_allowed) { may_lease_ = is_allowed; }
     // Call it inside the gate, after the client has gone. Without this call the leases never end.
     void end_leases();
+    // True if the client has closed its end, or has not got the whole reply: it holds no lease.
+    bool has_gone() const;
     // The events to poll for: one request at a time, and no request before the reply is sent.
     short wanted_events() const;
     // Called when the socket is ready; the caller is inside the gate. `scratch` is for one call.

@@ -193,6 +193,21 @@ TEST_F(SocketHostileTest, DescriptorInThePlaceOfABatch) {
     expect_no_harm();
 }
 
+// The server's end then has an error, which comes before the packet with the descriptor.
+TEST_F(SocketHostileTest, ReplyThatIsUnreadWhenADescriptorFollows) {
+    LingeringSocket hostile;
+
+    {
+        RawClient client(address_);
+
+        ASSERT_TRUE(client.ask(KMES_SOCKET_IDENTIFY, 0));
+        ASSERT_TRUE(comes_true([&] { return client.has_reply(); }));
+        ASSERT_TRUE(client.send_bytes(&identify, sizeof(identify), {hostile.fd()}));
+        hostile.close_here();
+    }
+    expect_no_harm();
+}
+
 // The kernel drops descriptors that do not fit.
 TEST_F(SocketHostileTest, MoreDescriptorsThanThereIsRoomFor) {
     LingeringSocket hostile;

@@ -66,6 +66,8 @@ void SocketLoop::stop() {
 void SocketLoop::run() {
     if (workers_->gate()->enter()) {
         while (!stops_.load()) poll_once(kMostWaitMs);
+        // The connection is the lease. A consumer asks the next server for another one.
+        for (const ConnectionHandle& connection : connections_) connection->end_leases();
         workers_->gate()->leave();
     }
     close_all();
@@ -89,6 +91,8 @@ void SocketLoop::poll_once(int most_wait_ms) {
         int ready = poll(polled_.data(), polled_.size(), wait_ms);
         uint64_t now = workers_->now_ms();
 
+        // More connections than RLIMIT_NOFILE permits by now, or no memory.
+        if (ready < 0 && errno != EINTR) poll(nullptr, 0, kRestMs);
         if (ready > 0) {
             // From the last, so that a removal moves no connection that is still to be served.
             for (size_t i = connections_.size(); i-- > 0;) {
@@ -115,8 +119,10 @@ void SocketLoop::on_ready(size_t i, short events, uint64_t now) {
         // Over.
     }
     if (step == SocketConnection::Step::kGoesOn) return;
-    // A client that is cut off for another reason may be asleep.
-    if (step == SocketConnection::Step::kOver && events & POLLHUP) {
+    // A client that is cut off for another reason may be asleep. One that was killed since `events`
+    // were polled is not.
+    if (step == SocketConnection::Step::kOver &&
+        (events & POLLHUP || connections_[i]->has_gone())) {
         clears_are_due_ |= connections_[i]->is_lease();
         connections_[i]->end_leases();
     }
