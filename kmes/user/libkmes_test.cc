@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,7 +22,9 @@
 #include <vector>
 
 #include "kmes/user/libkmes.h"
+#include "kmes/user/libkmes_parts.h"
 #include "kmes/user/libkmes_reader.h"
+#include "kmes/user/socket_protocol.h"
 #include "kmes/user/test_support.h"
 
 namespace kmes {
@@ -103,6 +106,46 @@ TEST_F(LibkmesTest, DescriptorsOfAProgramThatClosedAllAreLeftAlone) {
     EXPECT_EQ(0, child.finish());
 }
 
+// A producer that does not answer. Each signal interrupts the wait for it.
+TEST_F(LibkmesTest, SignalsDoNotExtendATimeLimit) {
+    const struct itimerval often = {{0, 20000}, {0, 20000}}, never = {};
+    const std::string silent = folder_.path("silent");
+    struct kmes_socket_identity identity;
+    struct sockaddr_un address;
+    socklen_t length;
+    struct sigaction action = {}, before;
+
+    ASSERT_EQ(0, kmes_socket_address(silent.c_str(), &address, &length));
+    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    ASSERT_EQ(0, bind(listener, reinterpret_cast<struct sockaddr*>(&address), length));
+    ASSERT_EQ(0, listen(listener, 8));
+    setenv("KMES_SOCKET", silent.c_str(), 1);
+    action.sa_handler = [](int) {};
+    ASSERT_EQ(0, sigaction(SIGALRM, &action, &before));
+    ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, nullptr));
+    EXPECT_EQ(-ETIMEDOUT, kmes_socket_identify(0, 200, &identity));
+    ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, nullptr));
+    ASSERT_EQ(0, sigaction(SIGALRM, &before, nullptr));
+    close(listener);
+}
+
+TEST_F(LibkmesTest, RefusedUnmapLeavesTheMapping) {
+    int fds[2];
+    int count = 2;
+    __u64 capacity;
+    void* base;
+
+    ASSERT_EQ(0, kmes_attach(fds, &count, &capacity));
+    ASSERT_EQ(0, kmes_map(fds[0], capacity, &base));
+    const size_t open_before = open_descriptors();
+
+    EXPECT_EQ(-1, kmes_unmap(base, capacity + 1));
+    EXPECT_EQ(EINVAL, errno);
+    EXPECT_EQ(open_before, open_descriptors());
+    EXPECT_EQ(0, kmes_unmap(base, capacity));
+    for (int fd : fds) close(fd);
+}
+
 TEST_F(LibkmesTest, FileSizeLimitIsAnError) {
     Child none({"limited", "0"}, address_);
 
@@ -120,6 +163,11 @@ TEST_F(LibkmesTest, FileSizeLimitIsAnError) {
     EXPECT_EQ(6u, producer_->statistics().events);
 }
 
+// Takes the lock of the table.
+void unmap_nothing() {
+    kmes_unmap(nullptr, 4096);
+}
+
 // Another thread is inside libkmes at the fork: the child may call libkmes all the same.
 TEST_F(LibkmesTest, ChildOfAForkFindsNoLockTaken) {
     std::atomic<bool> stop{false};
@@ -127,7 +175,7 @@ TEST_F(LibkmesTest, ChildOfAForkFindsNoLockTaken) {
 
     for (int i = 0; i < 2; i++) {
         threads.emplace_back([&stop] {
-            while (!stop) kmes_unmap(nullptr, 0);
+            while (!stop) unmap_nothing();
         });
     }
     int unfinished = 0;
@@ -137,7 +185,7 @@ TEST_F(LibkmesTest, ChildOfAForkFindsNoLockTaken) {
 
         if (child == 0) {
             alarm(static_cast<unsigned>(patience_ns() / 1000000000));
-            kmes_unmap(nullptr, 0);
+            unmap_nothing();
             _exit(0);
         }
         int status = 0;
@@ -175,7 +223,7 @@ TEST_F(LibkmesTest, HandlerMayForkInTheMiddleOfACall) {
     });
 
     EXPECT_TRUE(comes_true([] {
-        for (int i = 0; i < 1000; i++) kmes_unmap(nullptr, 0);
+        for (int i = 0; i < 1000; i++) unmap_nothing();
         return forked_in_handler > 100;
     }));
     stop = true;

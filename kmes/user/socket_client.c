@@ -19,6 +19,7 @@
 #include "kmes/user/file_size_signal.h"
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/socket_protocol.h"
+#include "kmes/user/time_limit.h"
 #include "kmes/user/ways.h"
 
 #define CPUS_MAX 65536u
@@ -72,10 +73,28 @@ static int check_server(int fd, const struct sockaddr_un* address) {
     return server.uid == geteuid() || server.uid == 0 ? 0 : -EPERM;
 }
 
+/* As recvmsg, with EAGAIN after the time limit of the socket. `message` is unchanged by EINTR. */
+static ssize_t receive_in_time(int fd, struct msghdr* message) {
+    struct kmes_time_limit limit = kmes_begin_limit(fd, SO_RCVTIMEO);
+    ssize_t got;
+
+    while ((got = recvmsg(fd, message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
+        if (kmes_continue_limit(&limit)) continue;
+        errno = EAGAIN;
+        break;
+    }
+    kmes_end_limit(&limit);
+    return got;
+}
+
 static int connect_to(int fd, const struct sockaddr_un* address, socklen_t length) {
+    struct kmes_time_limit limit = kmes_begin_limit(fd, SO_SNDTIMEO);
+
     while (connect(fd, (const struct sockaddr*)address, length) != 0) {
         if (errno != EINTR) return connect_error(errno);
+        if (!kmes_continue_limit(&limit)) return -ETIMEDOUT;
     }
+    kmes_end_limit(&limit);
     return check_server(fd, address);
 }
 
@@ -102,13 +121,19 @@ int kmes_socket_connect(const char* address) {
 }
 
 static int send_packet(int fd, const struct msghdr* message) {
-    for (;;) {
-        if (sendmsg(fd, message, MSG_NOSIGNAL) >= 0) return 0;
-        if (errno == EINTR) continue;
-        if (errno == EAGAIN) return -ETIMEDOUT;
-        /* The producer has gone between connect and here, as if it had not existed. */
-        return errno == EPIPE || errno == ECONNRESET ? -ENOSYS : -errno;
+    struct kmes_time_limit limit = kmes_begin_limit(fd, SO_SNDTIMEO);
+    ssize_t sent;
+
+    while ((sent = sendmsg(fd, message, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
+        if (kmes_continue_limit(&limit)) continue;
+        errno = EAGAIN;
+        break;
     }
+    kmes_end_limit(&limit);
+    if (sent >= 0) return 0;
+    if (errno == EAGAIN) return -ETIMEDOUT;
+    /* The producer has gone between connect and here, as if it had not existed. */
+    return errno == EPIPE || errno == ECONNRESET ? -ENOSYS : -errno;
 }
 
 /* Takes the descriptors out of a message. The kernel has installed all that it names. */
@@ -151,14 +176,12 @@ static int receive_packet(int fd, struct kmes_socket_reply* reply,
     ssize_t got;
     int error;
 
-    do {
-        memset(&message, 0, sizeof(message));
-        message.msg_iov = &piece;
-        message.msg_iovlen = 1;
-        message.msg_control = control.room;
-        message.msg_controllen = sizeof(control.room);
-        got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
+    memset(&message, 0, sizeof(message));
+    message.msg_iov = &piece;
+    message.msg_iovlen = 1;
+    message.msg_control = control.room;
+    message.msg_controllen = sizeof(control.room);
+    got = receive_in_time(fd, &message);
     if (got < 0) {
         if (errno == EAGAIN) return -ETIMEDOUT;
         return errno == ECONNRESET ? -ENOSYS : -errno;
@@ -332,12 +355,10 @@ static int receive_emitters(int fd, struct kmes_socket_reply* reply,
     ssize_t got;
     int error;
 
-    do {
-        memset(&message, 0, sizeof(message));
-        message.msg_iov = pieces;
-        message.msg_iovlen = 2;
-        got = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
-    } while (got < 0 && errno == EINTR);
+    memset(&message, 0, sizeof(message));
+    message.msg_iov = pieces;
+    message.msg_iovlen = 2;
+    got = receive_in_time(fd, &message);
     if (got < 0) return errno == EAGAIN ? -ETIMEDOUT : errno == ECONNRESET ? -ENOSYS : -errno;
     if (got <= (ssize_t)sizeof(*reply)) {
         if (got == (ssize_t)sizeof(*reply)) reply->count = 0;

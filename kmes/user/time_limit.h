@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The time limit of one call at a socket, as SO_RCVTIMEO or SO_SNDTIMEO has it. After EINTR the
+ * kernel begins it anew, so a timer of the program would extend it for ever.
+ *
+ *   limit = kmes_begin_limit(fd, SO_RCVTIMEO)
+ *   while the call fails with EINTR, and kmes_continue_limit(&limit): call again
+ *   kmes_end_limit(&limit)
+ */
+#ifndef KMES_USER_TIME_LIMIT_H
+#define KMES_USER_TIME_LIMIT_H
+
+#include <sys/time.h>
+
+#include "kmes/types.h"
+
+struct kmes_time_limit {
+    int fd;
+    int option;
+    bool is_cut; /* the option has what is left of `whole` */
+    struct timeval whole;
+    __u64 begun_ns; /* CLOCK_MONOTONIC */
+};
+
+struct kmes_time_limit kmes_begin_limit(int fd, int option);
+
+/* Sets the option to the rest of the time. False: the time is over. Call it after EINTR. */
+bool kmes_continue_limit(struct kmes_time_limit* limit);
+
+/* Restores the option for the next call. errno is unchanged. */
+void kmes_end_limit(const struct kmes_time_limit* limit);
+
+#endif
