@@ -60,14 +60,16 @@ static int digit_of(char character) {
     return -1;
 }
 
-/* Zeros if the kernel does not provide it. */
-static void read_boot(__u8 boot[BOOT_BYTES]) {
+/* Zeros if the kernel does not provide it. Otherwise a negative error number if it cannot be read:
+ * zeros would make every later place that of another boot. */
+static int read_boot(__u8 boot[BOOT_BYTES]) {
     char text[37] = {0};
     unsigned at, digits = 0;
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    int error = errno;
 
     memset(boot, 0, BOOT_BYTES);
-    if (fd < 0) return;
+    if (fd < 0) return error == EMFILE || error == ENFILE || error == ENOMEM ? -error : 0;
     if (read(fd, text, sizeof(text) - 1) < 0) text[0] = '\0';
     close(fd);
     for (at = 0; text[at] && digits < 2 * BOOT_BYTES; at++) {
@@ -77,6 +79,7 @@ static void read_boot(__u8 boot[BOOT_BYTES]) {
         boot[digits / 2] = (__u8)(boot[digits / 2] << 4 | digit);
         digits++;
     }
+    return 0;
 }
 
 __u64 kmes_places_bytes(unsigned count) {
@@ -87,14 +90,18 @@ int kmes_places_write(const struct kmes_reader_place* places, unsigned count, vo
                       __u64 room) {
     const __u64 total = kmes_places_bytes(count);
     __u8* at = (__u8*)bytes;
+    __u8 boot[BOOT_BYTES];
     unsigned i;
+    int error;
 
     if (count > KMES_PLACES_MAX) return -EINVAL;
     if (total > room) return -ENOSPC;
+    error = read_boot(boot);
+    if (error) return error;
     memcpy(at, MAGIC, MAGIC_BYTES);
     put(at + 8, VERSION, 4);
     put(at + 12, count, 4);
-    read_boot(at + 16);
+    memcpy(at + 16, boot, BOOT_BYTES);
     at += HEAD_BYTES;
     for (i = 0; i < count; i++) {
         const struct kmes_reader_place* place = &places[i];
@@ -131,9 +138,11 @@ int kmes_places_read(const void* bytes, __u64 count, struct kmes_reader_place* p
     const int found = check(at, count);
     __u8 boot[BOOT_BYTES];
     unsigned i;
+    int error;
 
     if (found < 0) return found;
-    read_boot(boot);
+    error = read_boot(boot);
+    if (error) return error;
     for (i = 0; i < (unsigned)found && i < room; i++) {
         const __u8* place = at + HEAD_BYTES + (__u64)i * PLACE_BYTES;
 

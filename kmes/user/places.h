@@ -25,7 +25,8 @@ KMES_EXTERN_C_BEGIN
 __u64 kmes_places_bytes(unsigned count);
 
 /* Writes `count` places, index i for CPU i. Returns their bytes. -ENOSPC: more than `room`; nothing
- * is written. -EINVAL: more places than KMES_PLACES_MAX. */
+ * is written. -EINVAL: more places than KMES_PLACES_MAX. -EMFILE, -ENFILE, -ENOMEM: the number of
+ * the kernel's boot cannot be read now. */
 int kmes_places_write(const struct kmes_reader_place* places, unsigned count, void* bytes,
                       __u64 room);
 

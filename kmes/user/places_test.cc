@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -201,6 +202,23 @@ TEST(PlacesTest, ContentsWithARightChecksumAreCheckedToo) {
     EXPECT_EQ(2, read_places(changed(good, 16, static_cast<char>(good[16] ^ 1)), &read));
     EXPECT_NE(0u, read[0].session);  // the kernel has booted again
     EXPECT_EQ(8u, read[1].session);
+}
+
+// Zeros in the place of the kernel's boot would make a later place that of another boot.
+TEST(PlacesTest, AProcessWithoutADescriptorGetsAnError) {
+    struct kmes_reader_place place = {};
+    unsigned char bytes[256];
+    struct rlimit before;
+
+    place.is_known = true;
+    ASSERT_EQ(0, getrlimit(RLIMIT_NOFILE, &before));
+    const struct rlimit none = {0, before.rlim_max};
+
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &none));
+    const int error = kmes_places_write(&place, 1, bytes, sizeof(bytes));
+    ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &before));
+    EXPECT_EQ(-EMFILE, error);
+    EXPECT_LT(0, kmes_places_write(&place, 1, bytes, sizeof(bytes)));
 }
 
 TEST(PlacesTest, BytesThatHaveNoRoomAreNotWritten) {

@@ -50,16 +50,19 @@ static bool is_due(const struct kmes_set_cpu* cpu) {
     return !cpu->error || kmes_clock_monotonic_ns() >= cpu->retry_at_ns;
 }
 
-/* True if the ring has an event of `sequence` or later. A ring always contains its last event. */
-static bool has_reached(const struct kmes_reader_config* config, __u64 sequence) {
+/* Returns 1 if the ring has an event of `sequence` or later, 0 if not, and the negative error
+ * number if it cannot be attached now. A ring always contains its last event. */
+static int has_reached(const struct kmes_reader_config* config, __u64 sequence) {
     struct kmes_reader_config from_tail = *config;
     const struct kmes_reader_place none = {0};
     struct kmes_event_view view;
     struct kmes_reader reader;
     bool is_reached = false;
+    int error;
 
     from_tail.place = none;
-    if (kmes_reader_open(&reader, &from_tail) != 0) return false;
+    error = kmes_reader_open(&reader, &from_tail);
+    if (error) return error;
     while (!is_reached && kmes_reader_peek(&reader, &view) == KMES_READ_EVENT) {
         const __u64 found = view.sequence;
 
@@ -70,25 +73,38 @@ static bool has_reached(const struct kmes_reader_config* config, __u64 sequence)
 }
 
 /* Called after the first attach. A kernel's place has no session that identifies another producer.
- * Its events would not be newer than the place, and would never be delivered. */
-static enum kmes_resumed resume(struct kmes_set_cpu* cpu) {
+ * Its events would not be newer than the place, and would never be delivered. A negative error
+ * number: the place must be compared later, or events would be delivered twice. */
+static int resume(struct kmes_set_cpu* cpu) {
     const struct kmes_reader_place* place = &cpu->config.place;
     struct kmes_reader* reader = &cpu->reader;
+    int is_reached;
 
     if (!place->is_known) return KMES_RESUMED_NO_PLACE;
     if (place->session != reader->mapping.session) return KMES_RESUMED_NEW_SESSION;
-    if (place->session || has_reached(&cpu->config, place->last_sequence))
-        return KMES_RESUMED_GOES_ON;
+    if (place->session) return KMES_RESUMED_GOES_ON;
+    is_reached = has_reached(&cpu->config, place->last_sequence);
+    if (is_reached < 0) return is_reached;
+    if (is_reached) return KMES_RESUMED_GOES_ON;
     reader->has_sequence = false;
     return KMES_RESUMED_NEW_SESSION;
 }
 
 static void open_cpu(struct kmes_set_cpu* cpu) {
     int error = kmes_reader_open(&cpu->reader, &cpu->config);
+    int resumed;
 
     kmes_set_note_result(cpu, error);
     if (error) return;
-    if (cpu->resumed == KMES_RESUMED_NOT_YET) cpu->resumed = resume(cpu);
+    if (cpu->resumed == KMES_RESUMED_NOT_YET) {
+        resumed = resume(cpu);
+        if (resumed < 0) {
+            kmes_reader_close(&cpu->reader);
+            kmes_set_note_result(cpu, resumed);
+            return;
+        }
+        cpu->resumed = (enum kmes_resumed)resumed;
+    }
     cpu->is_open = true;
 }
 
