@@ -44,6 +44,9 @@ std::string range_text(uint64_t least, uint64_t most) {
     return std::to_string(least) + " to " + std::to_string(most) + " bytes";
 }
 
+// Numbers of a state that is resumed: a later one never gets to 0, which no event has.
+constexpr uint64_t kMostResumed = UINT64_MAX / 2;
+
 ProducerOptions checked(ProducerOptions options) {
     if (options.cpus < 1 || options.cpus > kMaxCpus)
         fail(EINVAL, std::to_string(options.cpus) + " CPUs; 1 to 1024 are possible");
@@ -63,6 +66,12 @@ ProducerOptions checked(ProducerOptions options) {
         fail(EINVAL, "a state of " + std::to_string(options.resume.cpus.size()) +
                          " CPUs cannot be resumed with " + std::to_string(options.cpus) +
                          "; the sequence numbers of the others would begin again");
+    for (const ResumeState::Cpu& cpu : options.resume.cpus) {
+        if (std::max(cpu.last_sequence, cpu.generation) > kMostResumed)
+            fail(EINVAL, "a state with the number " +
+                             std::to_string(std::max(cpu.last_sequence, cpu.generation)) +
+                             "; at most " + std::to_string(kMostResumed) + " is possible");
+    }
     return options;
 }
 

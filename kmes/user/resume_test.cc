@@ -245,6 +245,24 @@ TEST(ResumeTest, WithoutAStateItIsANewSession) {
 }
 
 // A producer that ends in the boot phase loses its boot events, but not their numbers.
+TEST(ResumeTest, NumbersThatWouldOverflowAreRefused) {
+    for (const auto& [sequence, generation] :
+         {std::pair{UINT64_MAX, uint64_t{1}}, std::pair{uint64_t{1}, UINT64_MAX}}) {
+        ProducerOptions options = test_options(1);
+
+        options.resume.session = 1;
+        options.resume.cpus.resize(1);
+        options.resume.cpus[0].last_sequence = sequence;
+        options.resume.cpus[0].generation = generation;
+        try {
+            Producer producer(options);
+            ADD_FAILURE() << sequence << " " << generation;
+        } catch (const std::system_error& error) {
+            EXPECT_EQ(EINVAL, error.code().value());
+        }
+    }
+}
+
 TEST(ResumeTest, EndInTheBootPhaseKeepsTheNumbers) {
     Producer producer(test_options());
 
