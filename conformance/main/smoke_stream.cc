@@ -46,7 +46,7 @@ constexpr milliseconds kLimit{11000};
 constexpr std::size_t kReportBytesAtMost = std::size_t{1} << 20;
 // If a machine is too slow for that many bytes, the number of lines shows a flood: the stream has a
 // few dozen events.
-constexpr std::uint64_t kEventLinesAtMost = 4096;
+constexpr std::uint64_t kEventLinesAtMost = 1024;
 constexpr unsigned kProcessesAtMost = 200;
 constexpr std::uint64_t kAttachesOfProgress = 100;
 
