@@ -15,9 +15,16 @@ uint64_t system_clock_ns(void*) {
 
 }  // namespace
 
-bool clear_need_wake(struct kmes_buffer* buffer) {
+bool clear_need_wake(struct kmes_buffer* buffer, const std::atomic<bool>* is_attended) {
     if (!kmes_load_relaxed_u8(buffer->shared.need_wake, KMES_ORDER_NEED_WAKE)) return false;
     kmes_store_relaxed_u8(buffer->shared.need_wake, 0, KMES_ORDER_CLEAR_WAKE);
+    // Pairs with a consumer, whose attach is complete before it sets need_wake: if the 0 has
+    // replaced that 1, the load sees the lease. No emitter sees the 0, because all are outside.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (is_attended && is_attended->load(std::memory_order_relaxed)) {
+        kmes_store_relaxed_u8(buffer->shared.need_wake, 1, KMES_ORDER_CLEAR_WAKE);
+        return false;
+    }
     buffer->futex_counter++;
     kmes_store_release_u32(buffer->shared.futex_counter, buffer->futex_counter, KMES_ORDER_COUNTER);
     return true;
@@ -68,7 +75,7 @@ void CpuPlatform::wake(BufferMemory* memory) {
 void CpuPlatform::forget_sleepers(BufferMemory* memory) {
     if (mode_ != EmitterMode::kLocked || !lock_.try_lock()) return;
     const bool is_current = cpu_ && cpu_->buffer == memory->buffer();
-    const bool was_asked = is_current && clear_need_wake(memory->buffer());
+    const bool was_asked = is_current && clear_need_wake(memory->buffer(), &is_attended_);
 
     lock_.unlock();
     if (was_asked) kmes_futex_wake_all(memory->futex_word());

@@ -41,8 +41,9 @@ struct Clock {
 // CLEAR_WAKE comes before COUNTER. Consider a consumer that is not known. If it loaded the new
 // counter, it sets its flag after this clear. If it loaded the old counter, it finds another value
 // in its futex_wait, or is woken, and asks again. A consumer that loads the counter after it has
-// set the flag is not covered.
-bool clear_need_wake(struct kmes_buffer* buffer);
+// set the flag is not covered, unless it has a lease: if `is_attended` is true after the clear, a
+// consumer has attached meanwhile, and the flag is set again.
+bool clear_need_wake(struct kmes_buffer* buffer, const std::atomic<bool>* is_attended = nullptr);
 
 // Not movable: the core keeps the address of platform().
 class CpuPlatform {
