@@ -6,7 +6,7 @@ load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS")
 load("//tools/bazel:joined.bzl", "JOINED", "joined_sources")
 
-def kmes_cc_library(name, srcs = [], copts = KMES_CXX_COPTS, join = False, **kwargs):
+def kmes_cc_library(name, srcs = [], copts = KMES_CXX_COPTS, join = False, alone = [], **kwargs):
     """A library.
 
     Args:
@@ -14,10 +14,11 @@ def kmes_cc_library(name, srcs = [], copts = KMES_CXX_COPTS, join = False, **kwa
       srcs: sources and private headers; a plain list where `join` is set
       copts: options of the compiler
       join: True where `--define=kmes_sources=joined` compiles several sources at once (joined.bzl)
+      alone: sources that are compiled alone all the same, because a program replaces them
       **kwargs: those of cc_library
     """
     if join:
-        joined = joined_sources(name, srcs, kwargs.get("testonly", False))
+        joined = joined_sources(name, srcs, kwargs.get("testonly", False), alone)
         srcs = select({JOINED: joined.srcs, "//conditions:default": srcs})
         kwargs["textual_hdrs"] = select({JOINED: joined.included, "//conditions:default": []})
     cc_library(name = name, srcs = srcs, copts = copts, **kwargs)

@@ -25,20 +25,21 @@ _joined_file = rule(
     },
 )
 
-def joined_sources(name, srcs, testonly = False):
+def joined_sources(name, srcs, testonly = False, alone = []):
     """The sources of a library for a joined build.
 
     Args:
       name: of the library
       srcs: sources and headers, as a plain list of files of the package
       testonly: that of the library
+      alone: those of `srcs` that are compiled alone
 
     Returns:
       srcs: what the library compiles then, and its private headers; included: the sources that are
       included
     """
-    sources = [source for source in srcs if source.endswith(".cc")]
-    headers = [source for source in srcs if not source.endswith(".cc")]
+    sources = [source for source in srcs if source.endswith(".cc") and source not in alone]
+    others = [source for source in srcs if source not in sources]
     files = (len(sources) + _AT_ONCE - 1) // _AT_ONCE
     outs = []
     for i in range(files):
@@ -50,4 +51,4 @@ def joined_sources(name, srcs, testonly = False):
             out = out,
         )
         outs.append(out)
-    return struct(srcs = headers + outs, included = sources)
+    return struct(srcs = others + outs, included = sources)
