@@ -206,7 +206,7 @@ rule_in_build_file() {
                 folder = folder_of(file)
                 while (folder != "." && !(folder in has_build)) folder = folder_of(folder)
                 if (folder == "." && file ~ /\//) {
-                    print file ":1: no BUILD.bazel in " folder_of(file) "; write one that names it"
+                    print file ":1: no BUILD.bazel in " folder_of(file) "; write one for it"
                     continue
                 }
                 name = folder == "." ? file : substr(file, length(folder) + 2)
