@@ -60,8 +60,8 @@ static int digit_of(char character) {
     return -1;
 }
 
-/* Zeros if the kernel does not provide it. Otherwise a negative error number if it cannot be read:
- * zeros would make every later place that of another boot. */
+/* Zeros if the kernel does not provide it. A negative error number if it cannot be opened for lack
+ * of a resource: zeros would make every later place that of another boot. */
 static int read_boot(__u8 boot[BOOT_BYTES]) {
     char text[37] = {0};
     unsigned at, digits = 0;

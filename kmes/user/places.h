@@ -33,7 +33,8 @@ int kmes_places_write(const struct kmes_reader_place* places, unsigned count, vo
 /*
  * Reads the bytes of kmes_places_write. Returns the number of places, of which at most `room` are
  * in `places`. -EBADMSG: the bytes are damaged, or are something else. -EPROTONOSUPPORT: a later
- * version has written them. After an error `places` is unchanged. Bytes of any content are safe.
+ * version has written them. -EMFILE, -ENFILE, -ENOMEM: as from kmes_places_write. After an error
+ * `places` is unchanged. Bytes of any content are safe.
  *
  * If the kernel has booted again since, its places become places of another session.
  */

@@ -78,11 +78,8 @@ static ssize_t receive_in_time(int fd, struct msghdr* message) {
     struct kmes_time_limit limit = kmes_begin_limit(fd, SO_RCVTIMEO);
     ssize_t got;
 
-    while ((got = recvmsg(fd, message, MSG_CMSG_CLOEXEC)) < 0 && errno == EINTR) {
-        if (kmes_continue_limit(&limit)) continue;
-        errno = EAGAIN;
-        break;
-    }
+    while ((got = recvmsg(fd, message, MSG_CMSG_CLOEXEC)) < 0 && kmes_continue_limit(&limit))
+        continue;
     kmes_end_limit(&limit);
     return got;
 }
@@ -91,8 +88,7 @@ static int connect_to(int fd, const struct sockaddr_un* address, socklen_t lengt
     struct kmes_time_limit limit = kmes_begin_limit(fd, SO_SNDTIMEO);
 
     while (connect(fd, (const struct sockaddr*)address, length) != 0) {
-        if (errno != EINTR) return connect_error(errno);
-        if (!kmes_continue_limit(&limit)) return -ETIMEDOUT;
+        if (!kmes_continue_limit(&limit)) return connect_error(errno);
     }
     kmes_end_limit(&limit);
     return check_server(fd, address);
@@ -124,11 +120,7 @@ static int send_packet(int fd, const struct msghdr* message) {
     struct kmes_time_limit limit = kmes_begin_limit(fd, SO_SNDTIMEO);
     ssize_t sent;
 
-    while ((sent = sendmsg(fd, message, MSG_NOSIGNAL)) < 0 && errno == EINTR) {
-        if (kmes_continue_limit(&limit)) continue;
-        errno = EAGAIN;
-        break;
-    }
+    while ((sent = sendmsg(fd, message, MSG_NOSIGNAL)) < 0 && kmes_continue_limit(&limit)) continue;
     kmes_end_limit(&limit);
     if (sent >= 0) return 0;
     if (errno == EAGAIN) return -ETIMEDOUT;

@@ -119,10 +119,9 @@ void SocketLoop::on_ready(size_t i, short events, uint64_t now) {
         // Over.
     }
     if (step == SocketConnection::Step::kGoesOn) return;
-    // A client that is cut off for another reason may be asleep. One that was killed since `events`
-    // were polled is not.
-    if (step == SocketConnection::Step::kOver &&
-        (events & POLLHUP || connections_[i]->has_gone())) {
+    // A client that still has its end may be asleep, so its lease stays. A client that was killed
+    // after the poll of `events` is asleep no more.
+    if (step == SocketConnection::Step::kOver && connections_[i]->has_gone()) {
         clears_are_due_ |= connections_[i]->is_lease();
         connections_[i]->end_leases();
     }

@@ -15,7 +15,8 @@ struct kmes_time_limit kmes_begin_limit(int fd, int option) {
     return limit;
 }
 
-bool kmes_continue_limit(struct kmes_time_limit* limit) {
+/* False: the time is over. */
+static bool cut(struct kmes_time_limit* limit) {
     const __u64 passed_ns = kmes_clock_monotonic_ns() - limit->begun_ns;
     socklen_t length = sizeof(limit->whole);
     struct timeval left;
@@ -32,6 +33,13 @@ bool kmes_continue_limit(struct kmes_time_limit* limit) {
     left.tv_sec = (time_t)(left_us / 1000000);
     left.tv_usec = (suseconds_t)(left_us % 1000000);
     return setsockopt(limit->fd, SOL_SOCKET, limit->option, &left, sizeof(left)) == 0;
+}
+
+bool kmes_continue_limit(struct kmes_time_limit* limit) {
+    if (errno != EINTR) return false;
+    if (cut(limit)) return true;
+    errno = EAGAIN;
+    return false;
 }
 
 void kmes_end_limit(const struct kmes_time_limit* limit) {

@@ -4,7 +4,7 @@
  * kernel begins it anew, so a timer of the program would extend it for ever.
  *
  *   limit = kmes_begin_limit(fd, SO_RCVTIMEO)
- *   while the call fails with EINTR, and kmes_continue_limit(&limit): call again
+ *   while ((got = recvmsg(fd, ...)) < 0 && kmes_continue_limit(&limit)) continue;
  *   kmes_end_limit(&limit)
  */
 #ifndef KMES_USER_TIME_LIMIT_H
@@ -24,7 +24,9 @@ struct kmes_time_limit {
 
 struct kmes_time_limit kmes_begin_limit(int fd, int option);
 
-/* Sets the option to the rest of the time. False: the time is over. Call it after EINTR. */
+/* Call it after an error of the call. After EINTR it sets the option to the rest of the time.
+ * False: another error, or the time is over; errno is then EAGAIN, as after a call without a
+ * signal. */
 bool kmes_continue_limit(struct kmes_time_limit* limit);
 
 /* Restores the option for the next call. errno is unchanged. */
