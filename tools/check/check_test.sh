@@ -223,6 +223,10 @@ test_core_rules() {
         '^kmes/ring.c:4: an ordered access in the open'
     planted_names+=("which is not freestanding either")
     planted_patterns+=('^kmes/ring.c:4: the core is freestanding')
+    for word in '__sync_synchronize();' '__asm__("");'; do
+        plant "$word" kmes/ring.c $'\nvoid f(void) {\n    '"$word"$'\n}' \
+            '^kmes/ring.c:5: an ordered access in the open'
+    done
     settle
 }
 
