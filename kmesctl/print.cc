@@ -22,7 +22,8 @@ namespace {
 constexpr std::uint64_t kLongestWaitNs = 100'000'000;  // limits the delay of an earlier signal
 constexpr std::uint64_t kHoldNs = 10'000'000;  // an empty CPU delays the others by at most this
 constexpr std::uint64_t kMostHeldBytes = 16 << 20;
-constexpr unsigned kEventsAtATime = 4096;
+// A producer that never pauses has no last event.
+constexpr std::uint64_t kLastReadNs = kNsPerSecond;
 constexpr std::size_t kBytesAtATime = 64 << 10;  // stays in a near cache, and fills a pipe
 constexpr std::uint64_t kMostSeconds = 1'000'000'000;
 
@@ -143,7 +144,8 @@ class Printer {
     // The events that the merge holds have been published, so a timeout does not omit them.
     void print_held() {
         kmes_merge_flush(merge_.get());
-        read_to_end([this] { return print_some(); });
+        const std::uint64_t begun_ns = kmes_clock_monotonic_ns();
+        while (print_some() != 0 && kmes_clock_monotonic_ns() - begun_ns < kLastReadNs) continue;
     }
 
     void take(const kmes_event_view& event) {

@@ -23,8 +23,6 @@ namespace {
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 // A signal may come just before a wait, which then lasts this long.
 constexpr std::uint64_t kLongestWaitNs = 100 * kNsPerMs;
-// The number of events between two checks of the clock and of signals.
-constexpr unsigned kEventsAtATime = 4096;
 // The producer wakes this reader at most once in this many bytes, or in this time.
 constexpr std::uint64_t kWatermarkBytes = std::uint64_t{64} << 10;
 constexpr std::uint64_t kWatermarkNs = 10 * kNsPerMs;

@@ -31,8 +31,6 @@ namespace {
 constexpr std::uint64_t kNsPerMs = 1'000'000;
 // The interval between checks whether the rings still belong to the producer.
 constexpr std::uint64_t kAskEveryNs = 100 * kNsPerMs;
-// The number of events between two checks of signals.
-constexpr unsigned kEventsAtATime = 4096;
 constexpr Watermark kWatermark = {std::uint64_t{64} << 10, 10 * kNsPerMs};
 
 std::unique_ptr<Source> open_rings() {

@@ -21,10 +21,8 @@ namespace kmes::kmesctl {
 
 namespace {
 
-constexpr std::uint64_t kLastReadNs = kNsPerSecond;
 // A CPU may fail for a moment while the producer changes.
 constexpr std::uint64_t kFailingNs = kNsPerSecond / 5;
-constexpr unsigned kEventsAtATime = 4096;
 
 }  // namespace
 
@@ -56,14 +54,6 @@ std::string explain_attach(int error) {
         default:
             return fmt::format("cannot attach: {}", strerror(-error));
     }
-}
-
-bool read_to_end(const std::function<unsigned()>& read) {
-    const std::uint64_t begun_ns = kmes_clock_monotonic_ns();
-    while (read() != 0) {
-        if (kmes_clock_monotonic_ns() - begun_ns >= kLastReadNs) return false;
-    }
-    return true;
 }
 
 Source::Source(std::function<void(const std::string&)> on_news, Watermark watermark,

@@ -21,10 +21,8 @@ using Take = std::function<bool(const struct kmes_event_view&)>;
 // Throws a Failure for an error of the rings, which is a negative error number.
 [[noreturn]] void cannot_read(int error);
 
-// Calls `read`, which returns the number of events that it has read, until it returns 0. It stops
-// after a second, because a producer that never pauses has no last event. False: the time has ended
-// it.
-bool read_to_end(const std::function<unsigned()>& read);
+// The number of events to read between two checks of the clock and of signals.
+inline constexpr unsigned kEventsAtATime = 4096;
 
 // How Source::read_backlog() has ended.
 enum class Backlog {

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Shared functions of the commands. See command.h.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <charconv>
 #include <cstdlib>
 #include <exception>
@@ -13,19 +11,15 @@
 #include "kmes/user/socket_protocol.h"
 #include "kmesctl/command.h"
 #include "kmesctl/escape.h"
+#include "kmod/kmesctl/text.h"
 
 namespace kmes::kmesctl {
 
-void say(std::string_view line) noexcept try {
-    const std::string text = fmt::format("kmesctl: {}\n", escaped(line));
-    std::string_view rest = text;
-    while (!rest.empty()) {
-        const ssize_t written = write(STDERR_FILENO, rest.data(), rest.size());
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return;
-        rest.remove_prefix(static_cast<std::size_t>(written));
+void say(std::string_view line) noexcept {
+    try {
+        write_error_line(escaped(line));
+    } catch (const std::exception&) {  // no memory for the text
     }
-} catch (const std::exception&) {  // no memory for the text
 }
 
 std::uint64_t number_option(const char* option, const std::string& text, std::uint64_t least,

@@ -23,7 +23,7 @@ namespace kmes::kmesctl {
 namespace {
 
 constexpr std::uint64_t kReadEveryNs = 5'000'000;  // reads without waking by the producer
-constexpr unsigned kEventsAtATime = 65536;
+constexpr unsigned kMostEventsAtATime = 65536;
 constexpr std::size_t kMostTypes = 1000;  // all others are counted as one
 constexpr std::size_t kMostTypesShown = 20;
 constexpr std::size_t kMostTypeCharacters = 48;
@@ -60,7 +60,7 @@ class Top {
     int run() {
         std::uint64_t begin_ns = kmes_clock_monotonic_ns();
         for (std::uint64_t shown = 0; shown < most_ && stop_signal() == 0;) {
-            source_.consume(kEventsAtATime, [this](const auto& event) { return take(event); });
+            source_.consume(kMostEventsAtATime, [this](const auto& event) { return take(event); });
             const std::uint64_t now_ns = kmes_clock_monotonic_ns();
             if (now_ns - begin_ns < interval_ns_) {
                 Output::check_reader();

@@ -28,10 +28,7 @@ constexpr int kBadUsage = 2;
 constexpr std::size_t kPayloadBytesAtMost = std::size_t{5} << 20;
 
 int say_line(int status, const std::string& line) {
-    const std::string text = fmt::format("kmesctl: {}\n", line);
-    // Nobody can be told of an error of standard error. The status says it all the same.
-    const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
-    static_cast<void>(written);
+    write_error_line(line);
     return status;
 }
 

@@ -4,6 +4,7 @@
 #include "kmod/kmesctl/text.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -100,6 +101,17 @@ std::string buffers_text(const std::vector<kmes_buffer_info>& all) {
 
 std::string buffers_json(const std::vector<kmes_buffer_info>& all) {
     return rows_of(all).dump(1) + '\n';
+}
+
+void write_error_line(std::string_view line) {
+    const std::string text = fmt::format("kmesctl: {}\n", line);
+    std::string_view rest = text;
+    while (!rest.empty()) {
+        const ssize_t written = write(STDERR_FILENO, rest.data(), rest.size());
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return;
+        rest.remove_prefix(static_cast<std::size_t>(written));
+    }
 }
 
 std::string explain_error(Verb verb, int error) {

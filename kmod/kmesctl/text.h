@@ -7,6 +7,7 @@
 #include <linux/kmes.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kmod/kmesctl/command.h"
@@ -20,6 +21,10 @@ std::string statistics_json(const std::vector<kmes_ioctl_statistics>& all);
 // As statistics_text, for buffers.
 std::string buffers_text(const std::vector<kmes_buffer_info>& all);
 std::string buffers_json(const std::vector<kmes_buffer_info>& all);
+
+// Writes "kmesctl: LINE" and a newline to standard error. If that cannot be written, the line is
+// lost: nobody can be told of it.
+void write_error_line(std::string_view line);
 
 // Explains an errno value after this command, without a newline.
 std::string explain_error(Verb verb, int error);
