@@ -132,11 +132,12 @@ int kmes_map(int fd, __u64 capacity_bytes, void** base) {
 }
 
 int kmes_unmap(void* base, __u64 capacity_bytes) {
-    int error;
+    int error = -EINVAL;
 
-    if (!kmes_double_map_capacity_is_valid(capacity_bytes)) return by_errno(-EINVAL);
-    kmes_data_table_forget(base);
-    error = kmes_double_unmap(base, capacity_bytes);
+    if (kmes_double_map_capacity_is_valid(capacity_bytes)) {
+        kmes_data_table_forget(base);
+        error = kmes_double_unmap(base, capacity_bytes);
+    }
     kmes_data_table_sweep();
     return by_errno(error);
 }

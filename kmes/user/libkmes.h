@@ -82,7 +82,7 @@ int kmes_attach(int* fds, int* count, __u64* capacity_bytes);
  */
 int kmes_map(int fd, __u64 capacity_bytes, void** base);
 
-/* Unmaps a mapping of kmes_map. EINVAL. */
+/* Unmaps a mapping of kmes_map. EINVAL: nothing is unmapped, and the mapping keeps its lease. */
 int kmes_unmap(void* base, __u64 capacity_bytes);
 
 /*
