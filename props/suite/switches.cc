@@ -165,8 +165,10 @@ std::vector<Verdict> run_suite(const Consumer& consumer, const RunOptions& optio
     if (report.is_discarded())
         throw std::runtime_error("no report from: " + joined(words) + "\n" + output);
     std::vector<Verdict> verdicts;
-    for (const nlohmann::json& each : report["cases"])
-        verdicts.push_back({each["id"], each["verdict"], each["clause"], each["message"]});
+    for (const nlohmann::json& each : report["cases"]) {
+        const std::string found = each.contains("findings") ? each["findings"][0]["clause"] : "";
+        verdicts.push_back({each["id"], each["verdict"], each["clause"], each["message"], found});
+    }
     return verdicts;
 }
 

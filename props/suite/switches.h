@@ -65,6 +65,7 @@ struct Verdict {
     std::string verdict;  // "pass", "fail", ...
     std::string clause;
     std::string message;
+    std::string found_clause;  // of the first finding alone; empty: none
 };
 
 struct RunOptions {
