@@ -61,13 +61,16 @@ inline void showValue(const Consumer& consumer, std::ostream& out) {
     for (const std::string& word : consumer.arguments()) out << " " << word;
 }
 
-// Checks `samples` fixed samples; or as many random ones as RC_PARAMS says.
+// Checks `samples` fixed samples; or as many random ones as RC_PARAMS says. Fixed samples are not
+// shrunk. Each try plays the suite, and the limit of the test would end it before it says what
+// failed.
 template <typename Property>
 bool holds(const std::string& name, int samples, Property property) {
     rc::detail::TestParams parameters = rc::detail::configuration().testParams;
     if (std::getenv("RC_PARAMS") == nullptr) {
         parameters.maxSuccess = samples;
         parameters.seed = 1;
+        parameters.disableShrinking = true;
     }
     rc::detail::TestMetadata metadata;
     metadata.id = name;
