@@ -63,7 +63,7 @@ KMES_EXTERN_C_BEGIN
  *   EFAULT, EPERM, EMFILE, ENFILE, ENOMEM, ENOSYS
  * By the socket also:
  *   ESHUTDOWN   the producer has ended
- *   ETIMEDOUT   the producer does not answer
+ *   ETIMEDOUT   the producer has not sent its whole reply in 30 s
  *   EPROTO      see above
  *   EOPNOTSUPP  the producer needs consumers that call membarrier: see
  *               kmes_reader_promise_membarrier in libkmes_reader.h
