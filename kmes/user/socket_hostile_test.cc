@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -196,15 +197,15 @@ TEST_F(SocketHostileTest, DescriptorInThePlaceOfABatch) {
 // The server's end then has an error, which comes before the packet with the descriptor.
 TEST_F(SocketHostileTest, ReplyThatIsUnreadWhenADescriptorFollows) {
     LingeringSocket hostile;
+    std::optional<RawClient> client(address_);
 
-    {
-        RawClient client(address_);
-
-        ASSERT_TRUE(client.ask(KMES_SOCKET_IDENTIFY, 0));
-        ASSERT_TRUE(comes_true([&] { return client.has_reply(); }));
-        ASSERT_TRUE(client.send_bytes(&identify, sizeof(identify), {hostile.fd()}));
+    ASSERT_TRUE(client->ask(KMES_SOCKET_IDENTIFY, 0));
+    ASSERT_TRUE(comes_true([&] { return client->has_reply(); }));
+    attack_unseen([&] {
+        ASSERT_TRUE(client->send_bytes(&identify, sizeof(identify), {hostile.fd()}));
         hostile.close_here();
-    }
+        client.reset();
+    });
     expect_no_harm();
 }
 
