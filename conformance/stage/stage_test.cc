@@ -22,6 +22,7 @@ using std::chrono::milliseconds;
 // A fraction of a limit that is 30 s by default.
 constexpr double kShort = 0.05;
 constexpr milliseconds kLongerThanThat{4000};
+constexpr int kTriesOnABusyMachine = 10;
 
 class StageLimits : public testing::Test {
   protected:
@@ -60,11 +61,18 @@ TEST_F(StageLimits, OneThatSpinsIsFoundOutByTheProcessorTimeItUses) {
         return stage.finish();
     };
     settings_.testee = {"conformance/testees/broken_spins"};
-    const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
-    EXPECT_EQ(outcome.verdict, Verdict::fail);
-    EXPECT_NE(outcome.message.find("what no consumer does"), std::string::npos) << outcome.message;
-    EXPECT_NE(outcome.message.find("ms of processor time"), std::string::npos) << outcome.message;
-    EXPECT_TRUE(outcome.has_hung);
+    bool is_by_processor_time = false;
+    std::string message;
+    // Where other programs have the processors, the limit of real time can come first.
+    for (int i = 0; i < kTriesOnABusyMachine && !is_by_processor_time; ++i) {
+        const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
+        message = outcome.message;
+        ASSERT_EQ(outcome.verdict, Verdict::fail);
+        EXPECT_NE(message.find("what no consumer does"), std::string::npos) << message;
+        EXPECT_TRUE(outcome.has_hung);
+        is_by_processor_time = message.find("ms of processor time") != std::string::npos;
+    }
+    EXPECT_TRUE(is_by_processor_time) << message;
 }
 
 TEST_F(StageLimits, OneThatIsSteppedIsNotBlamedForItsTime) {
