@@ -73,13 +73,14 @@ static int check_server(int fd, const struct sockaddr_un* address) {
     return server.uid == geteuid() || server.uid == 0 ? 0 : -EPERM;
 }
 
-/* As recvmsg, with EAGAIN after the time limit. `message` is unchanged by EINTR. */
-static ssize_t receive_within(struct kmes_time_limit* limit, struct msghdr* message) {
-    ssize_t got = -1;
+/* As recvmsg, with EAGAIN after the time limit of the socket. `message` is unchanged by EINTR. */
+static ssize_t receive_in_time(int fd, struct msghdr* message) {
+    struct kmes_time_limit limit = kmes_begin_limit(fd, SO_RCVTIMEO);
+    ssize_t got;
 
-    if (!kmes_call_within_limit(limit)) return got;
-    while ((got = recvmsg(limit->fd, message, MSG_CMSG_CLOEXEC)) < 0 && kmes_continue_limit(limit))
+    while ((got = recvmsg(fd, message, MSG_CMSG_CLOEXEC)) < 0 && kmes_continue_limit(&limit))
         continue;
+    kmes_end_limit(&limit);
     return got;
 }
 
@@ -156,7 +157,7 @@ static int check_reply(const struct kmes_socket_reply* reply, const struct msghd
 }
 
 /* Receives the next packet of a reply. The caller owns the descriptors only after 0. */
-static int receive_packet(struct kmes_time_limit* limit, struct kmes_socket_reply* reply,
+static int receive_packet(int fd, struct kmes_socket_reply* reply,
                           struct descriptors* descriptors) {
     union {
         struct cmsghdr first;
@@ -172,7 +173,7 @@ static int receive_packet(struct kmes_time_limit* limit, struct kmes_socket_repl
     message.msg_iovlen = 1;
     message.msg_control = control.room;
     message.msg_controllen = sizeof(control.room);
-    got = receive_within(limit, &message);
+    got = receive_in_time(fd, &message);
     if (got < 0) {
         if (errno == EAGAIN) return -ETIMEDOUT;
         return errno == ECONNRESET ? -ENOSYS : -errno;
@@ -228,16 +229,17 @@ static int add_packet(struct kmes_socket_attachment* attachment,
     return 0;
 }
 
-/* *granted: the flags of the reply to a lease. */
-static int receive_attachment(struct kmes_time_limit* limit, __u32 cpu,
-                              struct kmes_socket_attachment* attachment, __u32* granted) {
+/* *granted: the flags of the reply to a lease. After an error the caller closes `fd`. */
+static int receive_attachment(int fd, __u32 cpu, struct kmes_socket_attachment* attachment,
+                              __u32* granted) {
+    struct kmes_time_limit limit = kmes_begin_limit(fd, SO_RCVTIMEO); /* of all packets */
     __u32 wanted = 0;
     __u32 first = cpu == KMES_SOCKET_ALL_CPUS ? 0 : cpu;
 
     do {
         struct kmes_socket_reply reply;
         struct descriptors descriptors;
-        int error = receive_packet(limit, &reply, &descriptors);
+        int error = receive_packet(fd, &reply, &descriptors);
 
         if (error) return error;
         if (!wanted) {
@@ -250,8 +252,9 @@ static int receive_attachment(struct kmes_time_limit* limit, __u32 cpu,
             close_all(descriptors.fds, descriptors.count);
             return error;
         }
-    } while (attachment->count < wanted);
-    return 0;
+    } while (attachment->count < wanted && kmes_shorten_limit(&limit));
+    kmes_end_limit(&limit);
+    return attachment->count < wanted ? -ETIMEDOUT : 0;
 }
 
 /* Runs before anything is mapped or returned. */
@@ -268,16 +271,13 @@ static int check_files(const struct kmes_socket_attachment* attachment) {
 static int attach_by(enum kmes_socket_operation operation, __u32 cpu,
                      struct kmes_socket_attachment* attachment) {
     int fd = send_request(operation, cpu, KMES_SOCKET_ANSWER_MS);
-    struct kmes_time_limit limit;
     __u32 granted = 0;
     int error;
 
     memset(attachment, 0, sizeof(*attachment));
     attachment->lease_fd = -1;
     if (fd < 0) return fd;
-    limit = kmes_begin_limit(fd, SO_RCVTIMEO); /* one for all packets */
-    error = receive_attachment(&limit, cpu, attachment, &granted);
-    kmes_end_limit(&limit);
+    error = receive_attachment(fd, cpu, attachment, &granted);
     if (operation == KMES_SOCKET_LEASE_WITH_MEMBARRIER)
         attachment->needs_barrier = granted & KMES_SOCKET_NEEDS_BARRIER;
     if (!error && granted & KMES_SOCKET_IS_LEASE && operation != KMES_SOCKET_ATTACH)
@@ -315,11 +315,9 @@ void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment) {
 
 /* Receives a reply of one packet without descriptors. */
 static int receive_plain(int fd, struct kmes_socket_reply* reply) {
-    struct kmes_time_limit limit = kmes_begin_limit(fd, SO_RCVTIMEO);
     struct descriptors descriptors;
-    int error = receive_packet(&limit, reply, &descriptors);
+    int error = receive_packet(fd, reply, &descriptors);
 
-    kmes_end_limit(&limit);
     if (error) return error;
     close_all(descriptors.fds, descriptors.count);
     return descriptors.count ? -EPROTO : 0;
@@ -346,7 +344,6 @@ static int receive_emitters(int fd, struct kmes_socket_reply* reply,
                             struct kmes_socket_emitter* emitters) {
     struct iovec pieces[2] = {{reply, sizeof(*reply)},
                               {emitters, KMES_SOCKET_EMITTERS_MAX * sizeof(*emitters)}};
-    struct kmes_time_limit limit = kmes_begin_limit(fd, SO_RCVTIMEO);
     struct descriptors none = {.count = 0};
     struct msghdr message;
     ssize_t got;
@@ -355,8 +352,7 @@ static int receive_emitters(int fd, struct kmes_socket_reply* reply,
     memset(&message, 0, sizeof(message));
     message.msg_iov = pieces;
     message.msg_iovlen = 2;
-    got = receive_within(&limit, &message);
-    kmes_end_limit(&limit);
+    got = receive_in_time(fd, &message);
     if (got < 0) return errno == EAGAIN ? -ETIMEDOUT : errno == ECONNRESET ? -ENOSYS : -errno;
     if (got <= (ssize_t)sizeof(*reply)) {
         if (got == (ssize_t)sizeof(*reply)) reply->count = 0;

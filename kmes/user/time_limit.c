@@ -10,7 +10,7 @@
 #define NS_PER_SECOND 1000000000u
 
 struct kmes_time_limit kmes_begin_limit(int fd, int option) {
-    struct kmes_time_limit limit = {fd, option, false, false, {0, 0}, kmes_clock_monotonic_ns()};
+    struct kmes_time_limit limit = {fd, option, false, {0, 0}, kmes_clock_monotonic_ns()};
 
     return limit;
 }
@@ -35,20 +35,14 @@ static bool cut(struct kmes_time_limit* limit) {
     return setsockopt(limit->fd, SOL_SOCKET, limit->option, &left, sizeof(left)) == 0;
 }
 
-static bool cut_or_again(struct kmes_time_limit* limit) {
+bool kmes_shorten_limit(struct kmes_time_limit* limit) {
     if (cut(limit)) return true;
     errno = EAGAIN;
     return false;
 }
 
 bool kmes_continue_limit(struct kmes_time_limit* limit) {
-    return errno == EINTR && cut_or_again(limit);
-}
-
-bool kmes_call_within_limit(struct kmes_time_limit* limit) {
-    if (limit->is_shared) return cut_or_again(limit);
-    limit->is_shared = true;
-    return true;
+    return errno == EINTR && kmes_shorten_limit(limit);
 }
 
 void kmes_end_limit(const struct kmes_time_limit* limit) {

@@ -7,8 +7,9 @@
  *   while ((got = recvmsg(fd, ...)) < 0 && kmes_continue_limit(&limit)) continue;
  *   kmes_end_limit(&limit)
  *
- * Several calls can share one limit: kmes_call_within_limit comes before each of them. A peer that
- * sends little by little then does not get a whole limit for each part.
+ * One limit can also hold for several calls: kmes_shorten_limit comes between two of them. A peer
+ * that sends little by little then does not get a whole limit for each part. Each of the calls may
+ * have a limit of its own, which is then the rest.
  */
 #ifndef KMES_USER_TIME_LIMIT_H
 #define KMES_USER_TIME_LIMIT_H
@@ -17,11 +18,12 @@
 
 #include "kmes/types.h"
 
+KMES_EXTERN_C_BEGIN
+
 struct kmes_time_limit {
     int fd;
     int option;
-    bool is_cut;    /* the option has what is left of `whole` */
-    bool is_shared; /* a call has been made within it */
+    bool is_cut; /* the option has what is left of `whole` */
     struct timeval whole;
     __u64 begun_ns; /* CLOCK_MONOTONIC */
 };
@@ -33,11 +35,13 @@ struct kmes_time_limit kmes_begin_limit(int fd, int option);
  * signal. */
 bool kmes_continue_limit(struct kmes_time_limit* limit);
 
-/* Call it before each call that shares the limit. From the second call on it sets the option to the
- * rest of the time. False: the time is over; errno is then EAGAIN. */
-bool kmes_call_within_limit(struct kmes_time_limit* limit);
+/* Sets the option to the rest of the time. False: the time is over, or the option cannot be set;
+ * errno is then EAGAIN. */
+bool kmes_shorten_limit(struct kmes_time_limit* limit);
 
 /* Restores the option for the next call. errno is unchanged. */
 void kmes_end_limit(const struct kmes_time_limit* limit);
+
+KMES_EXTERN_C_END
 
 #endif

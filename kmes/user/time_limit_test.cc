@@ -9,9 +9,7 @@
 #include <chrono>
 #include <thread>
 
-extern "C" {
 #include "kmes/user/time_limit.h"
-}
 
 namespace kmes {
 namespace {
@@ -45,8 +43,7 @@ TEST_F(TimeLimitTest, IsNotExtendedByAPeerThatSendsLittleByLittle) {
     char byte;
     int received = 0;
 
-    while (received < kPackets && kmes_call_within_limit(&limit) &&
-           recv(ends_[0], &byte, 1, 0) == 1)
+    while (received < kPackets && kmes_shorten_limit(&limit) && recv(ends_[0], &byte, 1, 0) == 1)
         ++received;
     const int error = errno;
 
@@ -62,8 +59,8 @@ TEST_F(TimeLimitTest, IsRestoredForTheNextCall) {
     timeval now = {};
     socklen_t length = sizeof(now);
 
-    ASSERT_TRUE(kmes_call_within_limit(&limit));
-    ASSERT_TRUE(kmes_call_within_limit(&limit));
+    ASSERT_TRUE(kmes_shorten_limit(&limit));
+    ASSERT_TRUE(kmes_shorten_limit(&limit));
     kmes_end_limit(&limit);
     ASSERT_EQ(0, getsockopt(ends_[0], SOL_SOCKET, SO_RCVTIMEO, &now, &length));
     EXPECT_EQ(kLimit.tv_sec, now.tv_sec);
@@ -77,8 +74,8 @@ TEST_F(TimeLimitTest, OfZeroNeverEnds) {
     ASSERT_EQ(0, setsockopt(ends_[0], SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)));
     kmes_time_limit limit = kmes_begin_limit(ends_[0], SO_RCVTIMEO);
 
-    EXPECT_TRUE(kmes_call_within_limit(&limit));
-    EXPECT_TRUE(kmes_call_within_limit(&limit));
+    EXPECT_TRUE(kmes_shorten_limit(&limit));
+    EXPECT_TRUE(kmes_shorten_limit(&limit));
     kmes_end_limit(&limit);
 }
 
