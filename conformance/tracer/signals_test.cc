@@ -7,9 +7,8 @@
 #include <gtest/gtest.h>
 #include <sys/ptrace.h>
 
-#include <algorithm>
 #include <csignal>
-#include <filesystem>
+#include <cstring>
 #include <thread>
 
 #include "conformance/tracer/proc.h"
@@ -28,6 +27,7 @@ using tracer_testing::TestRun;
 constexpr uint64_t kReaderGoes = 100;  // the testee uses the same number of data bytes
 constexpr uint64_t kMainGoes = 108;
 constexpr uint64_t kNeedWake = 132;
+constexpr uint64_t kReaderNumber = 1024;
 constexpr size_t kReaders = 2;
 
 void await(const std::function<bool()>& condition) {
@@ -39,16 +39,6 @@ void await(const std::function<bool()>& condition) {
         }
         std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
-}
-
-// The process's threads in the order of their creation.
-std::vector<pid_t> threads_of(pid_t process) {
-    std::vector<pid_t> tids;
-    const std::string folder = "/proc/" + std::to_string(process) + "/task";
-    for (const auto& entry : std::filesystem::directory_iterator(folder))
-        tids.push_back(static_cast<pid_t>(std::stol(entry.path().filename())));
-    std::sort(tids.begin(), tids.end());
-    return tids;
 }
 
 bool stands(pid_t tid) {
@@ -92,9 +82,7 @@ class FaultBeside {
         if (!mapped) return {};
         await_ready(run_);
         main_ = mapped->tid;
-        readers_ = threads_of(main_);
-        std::erase(readers_, main_);
-        EXPECT_EQ(readers_.size(), kReaders);
+        for (size_t i = 0; i < kReaders; ++i) readers_[i] = number_of_reader(i);
         run_.tracer.set_guard_handler([](const GuardHit&) { return GuardAnswer::kStep; });
         EXPECT_TRUE(run_.tracer.guard_pages(mapped->mapping.id, 0, 1));
         (void)run_.tracer.wait(Clock::now());
@@ -110,6 +98,13 @@ class FaultBeside {
     uint64_t resumes() const { return resumes_; }
 
   private:
+    pid_t number_of_reader(size_t which) {
+        int32_t number = 0;
+        std::memcpy(&number, run_.buffers[0]->metadata() + kReaderNumber + which * sizeof number,
+                    sizeof number);
+        return number;
+    }
+
     void let_reader(size_t which) {
         run_.buffers[0]->data()[kReaderGoes + which] = 1;
         await([&] { return stands(readers_[which]); });
@@ -119,7 +114,7 @@ class FaultBeside {
     uint64_t resumes_ = 0;
     bool counts_ = false;
     pid_t main_ = 0;
-    std::vector<pid_t> readers_;
+    pid_t readers_[kReaders] = {};
     TestRun run_;
     std::string action_;
     HookScope hook_;

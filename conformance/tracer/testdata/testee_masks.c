@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -21,6 +22,8 @@
 /* The test writes these into the data of the ring, and the testee waits for them without a
  * system call. */
 enum { kPage = 4096, kWritePos = 64, kReaderGoes = kPage + 100, kMainGoes = kPage + 108 };
+/* For the test: the thread numbers of the readers, 4 bytes each, in a free place of the page. */
+enum { kReaderNumber = 1024 };
 enum { kReaders = 2 };
 
 static unsigned char* own_page;
@@ -75,12 +78,14 @@ static uint64_t read_ring(void) {
     return *(volatile uint64_t*)(maps[0] + kWritePos);
 }
 
-static volatile int ready;
+static atomic_int ready;
 static volatile int over;
 
-static void* read_when_told(void* at) {
+static void* read_when_told(void* index) {
+    const size_t which = (uintptr_t)index;
+    ((volatile int32_t*)(maps[0] + kReaderNumber))[which] = (int32_t)syscall(SYS_gettid);
     ++ready;
-    while (*(volatile unsigned char*)at == 0 && !over) continue;
+    while (*(volatile unsigned char*)(maps[0] + kReaderGoes + which) == 0 && !over) continue;
     read_ring();
     sigset_t mask;
     pthread_sigmask(SIG_SETMASK, NULL, &mask);
@@ -190,7 +195,7 @@ static int mode_beside_a_fault(char** argv) {
     pthread_t readers[kReaders];
     int count_of_readers = argv[3] == NULL ? kReaders : 0;
     for (int i = 0; i < count_of_readers; ++i)
-        pthread_create(&readers[i], NULL, read_when_told, maps[0] + kReaderGoes + i);
+        pthread_create(&readers[i], NULL, read_when_told, (void*)(uintptr_t)i);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     while (ready < count_of_readers) continue;
     maps[0][kNeedWake] = 1; /* for the test: no thread makes a system call any more */
