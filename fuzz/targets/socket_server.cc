@@ -21,6 +21,8 @@
 #include "fuzz/targets/ring_events.h"
 #include "fuzz/targets/socket_peer.h"
 #include "kmes/user/socket_loop.h"
+#include "kmes/user/socket_server.h"
+#include "kmes/user/unread_shares.h"
 
 namespace kmes::fuzz {
 namespace {
@@ -30,6 +32,8 @@ constexpr std::size_t kMaxPeers = 6;
 constexpr unsigned kCpus = 2;
 constexpr std::uint64_t kCapacityBytes = 64 << 10;
 constexpr std::uint64_t kMaxEventBytes = 1024;
+// Descriptors in unread replies: a quarter of it for these peers. A few peers use that up.
+constexpr std::size_t kUnreadLimit = 16;
 constexpr int kMaxResizes = 2;
 constexpr std::uint64_t kMillisecondNs = 1000000;
 constexpr std::uint64_t kSteps[] = {1, 400, 5001, 10001};  // ms
@@ -54,9 +58,9 @@ class Play {
                                 : Serves::kAttachAndEmit;
         producer_ = std::make_unique<Producer>(options(choice == 2));
         expect_equal(producer_->start_without_registry(), 0, "the result of the start");
-        loop_ = std::make_unique<SocketLoop>(producer_.get(),
-                                             std::make_unique<ListeningAddress>(address(), 0600),
-                                             serves_, WorkersOptions{false, clock()});
+        loop_ = std::make_unique<SocketLoop>(
+            producer_.get(), std::make_unique<ListeningAddress>(address(), 0600), serves_,
+            WorkersOptions{false, clock()}, UnreadShares(kUnreadLimit));
         facts_ = {producer_.get(), &log_, serves_, kMaxEventBytes, false};
         for (unsigned cpu = 0; cpu < kCpus; ++cpu) {
             rings_.push_back(
@@ -330,17 +334,19 @@ class Play {
     }
 
     void pass_time() {
-        const std::uint64_t milliseconds = kSteps[bytes_.below(std::size(kSteps))];
+        pass(kSteps[bytes_.below(std::size(kSteps))]);
+        producer_->nudge_due();
+    }
 
+    void pass(std::uint64_t milliseconds) {
         now_ns_ += milliseconds * kMillisecondNs;
         passed_ms_ += milliseconds;
         if (passed_ms_ >= SocketWorkers::kMaxWaitMs) facts_.has_time_passed = true;
-        producer_->nudge_due();
     }
 
     // -- An honest peer --
 
-    // Makes steps until there is an answer.
+    // Makes steps until there is an answer. Replies that others do not read can delay it.
     int ask(SocketPeer* peer, std::uint32_t operation, std::uint32_t cpu, std::string_view type,
             std::string_view payload) {
         const std::string body = std::string(type) + std::string(payload);
@@ -355,13 +361,21 @@ class Play {
         packet.bytes.assign(reinterpret_cast<const char*>(&request), sizeof(request));
         packet.bytes += body;
         peer->send(std::move(packet));
+        await_answer(peer);
+        if (peer->last_error() > 0) {
+            pass(SocketServer::kMaxUnreadWaitMs + 1);
+            await_answer(peer);
+        }
+        expect(peer->last_error() <= 0, "an honest peer gets an answer");
+        return peer->last_error();
+    }
+
+    void await_answer(SocketPeer* peer) {
         for (int i = 0; i < kPatience && peer->last_error() > 0; ++i) {
             step();
             read_rings();
             peer->receive();
         }
-        expect(peer->last_error() <= 0, "an honest peer gets an answer");
-        return peer->last_error();
     }
 
     void be_honest() {

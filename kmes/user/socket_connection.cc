@@ -202,23 +202,27 @@ bool SocketConnection::has_gone() const {
 }
 
 short SocketConnection::wanted_events() const {
+    if (is_delayed_) return 0;  // poll reports the end of the client all the same
     return has_reply_ ? POLLOUT : POLLIN;
 }
 
 SocketConnection::Step SocketConnection::on_ready(short events, std::vector<std::byte>* scratch,
                                                   uint64_t now_ms) {
     if (events & (POLLERR | POLLNVAL)) return Step::kOver;
+    if (is_delayed_) return events & POLLHUP ? Step::kOver : Step::kGoesOn;
     if (!has_reply_ && (events & (POLLIN | POLLHUP))) {
         Received received;
-
         struct kmes_socket_request request = {};
 
+        // receive() ends it too. But a worker would also close it, and its unread descriptors would
+        // be forgotten.
+        if (unread_descriptors() > 0) return Step::kOver;
         if (peek(&request) == Next::kDescriptors || may_wait(request)) return Step::kMayWait;
         if (!receive(&received, scratch)) return Step::kOver;
         if (received.bytes()) handle(received, {scratch->data(), received.bytes()});
     }
     last_active_ms_ = now_ms;
-    return !has_reply_ || send_reply() ? Step::kGoesOn : Step::kOver;
+    return !has_reply_ || is_delayed_ || send_reply() ? Step::kGoesOn : Step::kOver;
 }
 
 bool SocketConnection::receive_by_worker(std::vector<std::byte>* scratch, uint64_t now_ms) {
@@ -228,7 +232,7 @@ bool SocketConnection::receive_by_worker(std::vector<std::byte>* scratch, uint64
     if (!goes_on || !gate_->enter()) return false;
     try {
         if (received.bytes()) handle(received, {scratch->data(), received.bytes()});
-        goes_on = !has_reply_ || send_reply();
+        goes_on = !has_reply_ || is_delayed_ || send_reply();
     } catch (const std::bad_alloc&) {
         goes_on = false;
     }
@@ -290,8 +294,34 @@ bool SocketConnection::close_if_empty() {
     return true;
 }
 
+size_t SocketConnection::unread_descriptors() {
+    if (sent_descriptors_ > 0 && !is_waiting_to_be_read()) sent_descriptors_ = 0;
+    return sent_descriptors_;
+}
+
+size_t SocketConnection::delayed_descriptors() const {
+    return is_delayed_ ? 2 * attachment_.buffers.size() : 0;
+}
+
+bool SocketConnection::send_delayed(uint64_t now_ms) {
+    is_delayed_ = false;
+    last_active_ms_ = now_ms;
+    return send_reply();
+}
+
+void SocketConnection::refuse_delayed(int error) {
+    is_delayed_ = false;
+    refuse_unread(error);
+}
+
+void SocketConnection::abandon() {
+    shutdown(fd_, SHUT_RDWR);
+    attachment_ = Attachment();
+    emitters_.clear();
+}
+
 // Replies that their client does not read would accumulate in the socket, with descriptors in
-// flight. The number of these is limited for each user.
+// flight (unread_shares.h).
 bool SocketConnection::is_waiting_to_be_read() const {
     int bytes = 0;
 
@@ -389,6 +419,7 @@ void SocketConnection::serve_attach(uint32_t cpu, Promise promise) {
     reply(is_all ? producer->attach(&attachment_, promise)
                  : producer->attach(cpu, &attachment_, promise));
     reply_.emitted = attachment_.needs_barrier ? KMES_SOCKET_NEEDS_BARRIER : 0;
+    is_delayed_ = !attachment_.buffers.empty();
 }
 
 void SocketConnection::serve_lease(uint32_t cpu, Promise promise) {
@@ -403,6 +434,7 @@ void SocketConnection::serve_lease(uint32_t cpu, Promise promise) {
     for (const BufferHandle& buffer : attachment_.buffers) leases_.push_back(buffer->inode());
     reply_.emitted = (is_lease() ? KMES_SOCKET_IS_LEASE : 0) |
                      (attachment_.needs_barrier ? KMES_SOCKET_NEEDS_BARRIER : 0);
+    is_delayed_ = !attachment_.buffers.empty();
 }
 
 void SocketConnection::end_leases() {
@@ -508,6 +540,7 @@ int SocketConnection::send_packet() {
     }
     if (sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return -errno;
     sent_ += count;
+    sent_descriptors_ += 2 * count;
     return 0;
 }
 

@@ -58,6 +58,19 @@ class SocketConnection {
     Step on_ready(short events, std::vector<std::byte>* scratch, uint64_t now_ms);
     uint64_t last_active_ms() const { return last_active_ms_; }
 
+    // The descriptors in replies that the client has not read. They count for the producer's user
+    // while the client keeps its end, even after the producer's end is closed.
+    size_t unread_descriptors();
+    // The descriptors of a reply that waits for send_delayed(), otherwise 0. on_ready() leaves
+    // each reply with descriptors to its caller (unread_shares.h).
+    size_t delayed_descriptors() const;
+    // False: the connection is over.
+    bool send_delayed(uint64_t now_ms);
+    // Sends this error instead, and ends the connection.
+    void refuse_delayed(int error);
+    // Ends the connection for the client, and drops what is not sent. Its end stays open.
+    void abandon();
+
     // Called by a worker outside of the gate: receives the request that may wait, executes it, and
     // replies. False: the connection is over.
     bool receive_by_worker(std::vector<std::byte>* scratch, uint64_t now_ms);
@@ -106,10 +119,12 @@ class SocketConnection {
     bool may_lease_ = false;
     std::vector<uint64_t> leases_;  // inodes of the buffers from first_cpu_ on
     uint64_t last_active_ms_ = 0;
-    bool closes_ = false;     // after the reply is sent
-    bool has_reply_ = false;  // not sent yet, or only in part
-    uint32_t first_cpu_ = 0;  // of attachment_.buffers[0]
-    size_t sent_ = 0;         // of those buffers
+    bool closes_ = false;          // after the reply is sent
+    bool has_reply_ = false;       // not sent yet, or only in part
+    bool is_delayed_ = false;      // it waits for send_delayed()
+    size_t sent_descriptors_ = 0;  // since all replies were read for the last time
+    uint32_t first_cpu_ = 0;       // of attachment_.buffers[0]
+    size_t sent_ = 0;              // of those buffers
     struct kmes_socket_reply reply_ = {};
     std::vector<struct kmes_socket_emitter> emitters_;  // that follow the reply
     Attachment attachment_;                             // keeps its buffers until they are sent

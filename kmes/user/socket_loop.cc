@@ -21,7 +21,8 @@
 namespace kmes {
 namespace {
 
-constexpr int kRestMs = 100;  // until accept is tried again without a free descriptor
+constexpr int kRestMs = 100;    // until accept is tried again without a free descriptor
+constexpr int kDelayedMs = 10;  // until a reply that waits for its share is tried again
 constexpr size_t kFixedPolls = 2;
 constexpr int kMostWaitMs = static_cast<int>(SocketServer::kIdleMs / 4);
 
@@ -44,11 +45,12 @@ bool is_same_user(int fd) {
 }  // namespace
 
 SocketLoop::SocketLoop(Producer* producer, std::unique_ptr<ListeningAddress> address, Serves serves,
-                       const WorkersOptions& workers)
+                       const WorkersOptions& workers, const UnreadShares& shares)
     : workers_(std::make_shared<SocketWorkers>(producer, workers)),
       scratch_(SocketConnection::kScratchBytes),
       address_(std::move(address)),
       serves_(serves),
+      shares_(shares),
       max_leases_(lease_limit()) {
     connections_.reserve(SocketServer::kMaxConnections + 1);
     // A passed socket has the setting of the last producer.
@@ -79,6 +81,8 @@ void SocketLoop::poll_once(int most_wait_ms) {
     bool is_soon = rests_ || held || clears_are_due_;
     int wait_ms = is_soon ? std::min(kRestMs, most_wait_ms) : most_wait_ms;
 
+    if (has_delayed_) wait_ms = std::min(kDelayedMs, wait_ms);
+
     if (held >= SocketWorkers::kManyHeld) allow_descriptors(false);
     if (held < SocketWorkers::kManyHeld / 2) allow_descriptors(true);
     rests_ = false;
@@ -102,7 +106,9 @@ void SocketLoop::poll_once(int most_wait_ms) {
             if (polled_[1].revents) accept_one(now);
         }
         take_back(now);
+        send_all_delayed(now);
         close_idle(now);
+        close_read();
         if (clears_are_due_) clears_are_due_ = workers_->gate()->producer()->clear_due_flags();
     } catch (const std::bad_alloc&) {
         rests_ = true;
@@ -118,25 +124,77 @@ void SocketLoop::on_ready(size_t i, short events, uint64_t now) {
     } catch (const std::bad_alloc&) {
         // Over.
     }
-    if (step == SocketConnection::Step::kGoesOn) return;
-    // A client that still has its end may be asleep, so its lease stays. A client that was killed
-    // after the poll of `events` is asleep no more.
-    if (step == SocketConnection::Step::kOver && connections_[i]->has_gone()) {
-        clears_are_due_ |= connections_[i]->is_lease();
-        connections_[i]->end_leases();
-    }
-    if (step == SocketConnection::Step::kOver) return remove(i);
+    if (step == SocketConnection::Step::kGoesOn) return send_delayed(i, now);
+    if (step == SocketConnection::Step::kOver) return end(i);
     ConnectionHandle connection = std::move(connections_[i]);
 
     connections_.erase(connections_.begin() + static_cast<ptrdiff_t>(i));
     workers_->serve(std::move(connection), now);
 }
 
+// A client that still has its end may be asleep, so its lease stays. A client that was killed after
+// the last poll is asleep no more.
+void SocketLoop::end(size_t i) {
+    if (connections_[i]->has_gone()) end_leases(connections_[i].get());
+    remove(i);
+}
+
+void SocketLoop::end_leases(SocketConnection* connection) {
+    clears_are_due_ |= connection->is_lease();
+    connection->end_leases();
+}
+
 void SocketLoop::remove(size_t i) {
     ConnectionHandle connection = std::move(connections_[i]);
 
     connections_.erase(connections_.begin() + static_cast<ptrdiff_t>(i));
-    workers_->close(std::move(connection));
+    if (connection->unread_descriptors() == 0) return workers_->close(std::move(connection));
+    connection->abandon();
+    unread_.push_back(std::move(connection));
+}
+
+// Sends a reply with descriptors if that is within the shares, or refuses it after a time.
+void SocketLoop::send_delayed(size_t i, uint64_t now) {
+    SocketConnection* connection = connections_[i].get();
+
+    if (connection->delayed_descriptors() == 0) return;
+    if (is_within_shares(*connection)) {
+        if (!connection->send_delayed(now)) end(i);
+    } else if (now > connection->last_active_ms() + SocketServer::kMaxUnreadWaitMs) {
+        end_leases(connection);  // the client has not got the buffers
+        connection->refuse_delayed(-EMFILE);
+        remove(i);
+    } else {
+        has_delayed_ = true;
+    }
+}
+
+void SocketLoop::send_all_delayed(uint64_t now) {
+    if (!std::exchange(has_delayed_, false)) return;
+    for (size_t i = 0; i < connections_.size();) {
+        const size_t before = connections_.size();
+
+        send_delayed(i, now);
+        if (connections_.size() == before) i++;
+    }
+}
+
+bool SocketLoop::is_within_shares(const SocketConnection& connection) {
+    UnreadShares::Count count = shares_.count_for(connection.user());
+
+    for (auto* list : {&connections_, &unread_}) {
+        for (const ConnectionHandle& other : *list)
+            count.add(other->user(), other->unread_descriptors());
+    }
+    return count.permits(connection.delayed_descriptors());
+}
+
+void SocketLoop::close_read() {
+    std::erase_if(unread_, [this](ConnectionHandle& connection) {
+        if (connection->unread_descriptors() > 0) return false;
+        workers_->close(std::move(connection));
+        return true;
+    });
 }
 
 void SocketLoop::accept_one(uint64_t now) {
@@ -165,6 +223,7 @@ void SocketLoop::add(ConnectionHandle connection) {
 
         remove(static_cast<size_t>(oldest - connections_.begin()));
     }
+    has_delayed_ |= connection->delayed_descriptors() > 0;
     connections_.push_back(std::move(connection));
 }
 
@@ -189,7 +248,6 @@ void SocketLoop::close_idle(uint64_t now) {
 // Limits leases: one user must not take all descriptors of this process, nor all leases.
 bool SocketLoop::may_lease(const SocketConnection& connection) const {
     const uid_t user = connection.user();
-    const bool is_trusted = user == geteuid() || user == 0;
     size_t all = 0, of_user = 0;
 
     for (const ConnectionHandle& other : connections_) {
@@ -197,7 +255,7 @@ bool SocketLoop::may_lease(const SocketConnection& connection) const {
         all++;
         of_user += other->user() == user;
     }
-    return all < max_leases_ && (is_trusted || of_user < max_leases_ / 4);
+    return all < max_leases_ && (is_trusted_user(user) || of_user < max_leases_ / 4);
 }
 
 // Outside of the gate. Connections that were not accepted may have descriptors, like others. Only
@@ -206,6 +264,8 @@ void SocketLoop::close_all() {
     for (ConnectionHandle& connection : workers_->take_served(true))
         workers_->close(std::move(connection));
     while (!connections_.empty()) remove(connections_.size() - 1);
+    for (ConnectionHandle& connection : unread_) workers_->close(std::move(connection));
+    unread_.clear();
     if (address_->is_passed()) return address_->close_socket();
     shutdown(address_->fd(), SHUT_RDWR);
     for (;;) {

@@ -18,6 +18,7 @@
 #include "kmes/user/socket_address.h"
 #include "kmes/user/socket_connection.h"
 #include "kmes/user/socket_workers.h"
+#include "kmes/user/unread_shares.h"
 
 namespace kmes {
 
@@ -25,7 +26,8 @@ class SocketLoop {
   public:
     // Throws std::system_error if there is no event descriptor.
     SocketLoop(Producer* producer, std::unique_ptr<ListeningAddress> address, Serves serves,
-               const WorkersOptions& workers = {});
+               const WorkersOptions& workers = {},
+               const UnreadShares& shares = UnreadShares::of_this_process());
     SocketLoop(const SocketLoop&) = delete;
     SocketLoop& operator=(const SocketLoop&) = delete;
 
@@ -45,7 +47,13 @@ class SocketLoop {
     void on_ready(size_t i, short events, uint64_t now_ms);
     void accept_one(uint64_t now_ms);
     void add(ConnectionHandle connection);
+    void end(size_t i);
+    void end_leases(SocketConnection* connection);
     void remove(size_t i);
+    void send_delayed(size_t i, uint64_t now_ms);
+    void send_all_delayed(uint64_t now_ms);
+    bool is_within_shares(const SocketConnection& connection);
+    void close_read();
     void take_back(uint64_t now_ms);
     void close_idle(uint64_t now_ms);
     bool may_lease(const SocketConnection& connection) const;
@@ -56,11 +64,15 @@ class SocketLoop {
     std::vector<std::byte> scratch_;
     const std::unique_ptr<ListeningAddress> address_;
     const Serves serves_;
+    const UnreadShares shares_;
     std::vector<ConnectionHandle> connections_;
+    // These have ended, but their descriptors are unread. They stay open, so that those are known.
+    std::vector<ConnectionHandle> unread_;
     std::vector<struct pollfd> polled_;
     std::atomic<bool> stops_{false};
     const size_t max_leases_;
     bool clears_are_due_ = false;  // Producer::clear_due_flags()
+    bool has_delayed_ = false;     // a reply waits for its share
     bool rests_ = false;           // no descriptor was available for a new connection
     bool allows_descriptors_ = false;
 };

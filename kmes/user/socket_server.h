@@ -38,6 +38,9 @@ class SocketServer {
     // RLIMIT_NOFILE, an attach gets no lease. need_wake of its buffers is not cleared then (E12).
     // For a user other than this process's user and root the limit is a quarter of that.
     static constexpr size_t kMaxLeases = 1024;
+    // A reply to attach waits for this time while too many replies are unread (unread_shares.h).
+    // Then it is EMFILE.
+    static constexpr uint64_t kMaxUnreadWaitMs = 5000;
 
   private:
     const Serves serves_;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+// How many descriptors a producer's socket may have in replies that are not read. The kernel counts
+// such descriptors for the user of the producer, and sends no more than RLIMIT_NOFILE of them
+// (ETOOMANYREFS). They stay counted when the producer closes its end: only the client can read
+// them, or close. So one client could take all of them, and no other client could attach. A reply
+// that exceeds the share of its user waits until an earlier one is read.
+//
+//   this process's user and root    together a quarter of the limit
+//   any other user                  an eighth
+//   all other users                 together a quarter
+//
+// A reply that is larger than its share is sent when nothing else of that share is unread.
+#ifndef KMES_USER_UNREAD_SHARES_H
+#define KMES_USER_UNREAD_SHARES_H
+
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace kmes {
+
+// True for the effective user of this process, and for root.
+bool is_trusted_user(uid_t user);
+
+class UnreadShares {
+  public:
+    // The unread descriptors of all clients, counted before a reply to a client of one user.
+    class Count {
+      public:
+        // A reply to a client of `user` has this number of unread descriptors.
+        void add(uid_t user, size_t descriptors);
+        // Whether a reply with this number of descriptors is within the shares.
+        bool permits(size_t descriptors) const;
+
+      private:
+        friend class UnreadShares;
+        Count(size_t limit, uid_t user) : limit_(limit), user_(user) {}
+
+        const size_t limit_;
+        const uid_t user_;
+        size_t of_user_ = 0;
+        size_t trusted_ = 0;
+        size_t others_ = 0;
+    };
+
+    // Replies need no more, even if RLIMIT_NOFILE is higher.
+    static constexpr size_t kMaxLimit = 8192;
+
+    // `limit`: RLIMIT_NOFILE. Above kMaxLimit it is kMaxLimit.
+    explicit UnreadShares(size_t limit);
+    // With RLIMIT_NOFILE of this process.
+    static UnreadShares of_this_process();
+
+    Count count_for(uid_t user) const { return {limit_, user}; }
+
+  private:
+    size_t limit_;
+};
+
+}  // namespace kmes
+
+#endif
