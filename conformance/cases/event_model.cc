@@ -10,6 +10,7 @@
 
 #include "conformance/cases/colliding_types.h"
 #include "conformance/cases/play.h"
+#include "conformance/model/layout.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/play/row.h"
 
@@ -160,6 +161,7 @@ std::vector<std::string> types_alike() {
 }
 
 void emit_longer_headers(Stage& stage) {
+    require_longer_headers();
     std::uint32_t cpu = 0;
     for (const std::uint64_t extra : {1, 2, 3, 4, 7, 8, 16, 64, 200, 1000}) {
         stage.rings().emit(
@@ -175,12 +177,27 @@ void emit_longer_headers(Stage& stage) {
     }
 }
 
+// Gives an event that nobody has read identities that no other event has.
+void put_identities(Stage& stage, std::uint32_t cpu, const Emitted& emitted) {
+    constexpr std::uint64_t kIdentityBytes = 16;
+    std::vector<std::uint8_t> bytes(layout().identities * kIdentityBytes);
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<std::uint8_t>(0xff - emitted.sequence * 7 - i);
+    stage.rings().write_data(stage.rings().history().present_buffer(cpu),
+                             emitted.position + layout().identities_offset, bytes);
+}
+
 void emit_origins(Stage& stage) {
+    const bool has_identities = layout().identities != 0;
+    if (has_identities) stage.holding().freeze();
     for (unsigned origin = 0; origin < 256; ++origin) {
         EventSpec spec = stage.rings().make(40);
         spec.origin = static_cast<std::uint8_t>(origin);
-        stage.rings().emit(origin % stage.cpus(), std::move(spec));
+        const std::uint32_t cpu = origin % stage.cpus();
+        const Emitted emitted = stage.rings().emit(cpu, std::move(spec));
+        if (has_identities) put_identities(stage, cpu, emitted);
     }
+    if (has_identities) stage.holding().thaw();
 }
 
 // Emits an event with each timestamp on each CPU.
@@ -324,7 +341,10 @@ const Row kEventRows[] = {
      must,
      "event-model",
      "every origin class",
-     "Emit events of origin classes 0 to 255, of which 4 and more are reserved.",
+     layout().identities == 0
+         ? "Emit events of origin classes 0 to 255, of which 4 and more are reserved."
+         : "Emit events of origin classes 0 to 255, of which 4 and more are reserved. Each has "
+           "GUIDs of its own.",
      kOwnBytes,
      {AllMapped{}, emit_origins, Delivered{}}},
     {"event-model/clock-jumps",

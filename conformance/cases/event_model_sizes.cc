@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "conformance/cases/play.h"
+#include "conformance/model/layout.h"
 #include "conformance/monitors/resources.h"
 #include "conformance/play/row.h"
 
@@ -101,7 +102,7 @@ std::uint64_t largest_affordable() {
 
 // Emits large events, and measures the testee's time for a byte of payload. An event that would
 // take many seconds (100 ns for a byte, as in Python) gets a header of that size and a small
-// payload.
+// payload. Where headers do not grow, it is left out.
 class LargeEvents {
   public:
     explicit LargeEvents(Stage& stage) : stage_(stage) {}
@@ -114,6 +115,7 @@ class LargeEvents {
         const std::uint64_t in_header =
             is_affordable ? 0 : bytes - kLeastEventBytes - kSmallPayload;
         if (!is_affordable && least_left_out_ == 0) least_left_out_ = bytes;
+        if (!is_affordable && !layout().header_may_grow) return;
         Rings& rings = stage_.rings();
         const Emitted emitted = rings.emit(0, rings.make(bytes, "t", in_header));
         const auto begin = std::chrono::steady_clock::now();
@@ -171,9 +173,11 @@ CaseOutcome large_sizes(Stage& stage) {
             events.emit_and_wait(size - 1);
             events.emit_and_wait(size - 1);      // across the end
             events.emit_and_wait(size / 2 + 1);  // within
-        } else if (size < kLargestEvent) {
+        } else if (size < kLargestEvent && layout().header_may_grow) {
             emit_with_header(stage, size);  // within
             stage.wait_asleep();
+        } else if (size < kLargestEvent) {
+            events.emit_and_wait(size);
         }
     }
     stage.resize(64 << 10);
@@ -182,10 +186,11 @@ CaseOutcome large_sizes(Stage& stage) {
         stage.findings().played_in_part(
             fmt::format("not enough memory for events of more than {} MiB", largest / kMebibyte));
     else if (const std::uint64_t least = events.least_left_out(); least != 0)
-        stage.findings().played_in_part(
-            fmt::format("events of {} MiB and more had large headers and small payloads, because "
-                        "the consumer takes long for each byte of a payload",
-                        least / kMebibyte));
+        stage.findings().played_in_part(fmt::format(
+            "events of {} MiB and more {}, because the consumer takes long for each "
+            "byte of a payload",
+            least / kMebibyte,
+            layout().header_may_grow ? "had large headers and small payloads" : "were left out"));
     return stage.finish();
 }
 
@@ -247,6 +252,7 @@ CaseOutcome survivors_larger_than_half(Stage& stage) {
 // Headers whose size exceeds 12, 15 and 16 bits: because of the type, or because of fields of a
 // later version.
 void emit_large_headers(Stage& stage) {
+    require_longer_headers();
     struct Header {
         std::uint64_t type_bytes;
         std::uint64_t extra_bytes;

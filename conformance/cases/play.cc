@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "conformance/cases/forge.h"
+#include "conformance/model/layout.h"
 
 namespace kmes::conformance {
 
@@ -23,6 +24,11 @@ std::string_view name_of_error_before_rings() {
 
 void stop_not_applicable(std::string_view why) {
     stop_unsupported(fmt::format("not applicable in form {}: {}", layout().name, why));
+}
+
+void require_longer_headers() {
+    if (!layout().header_may_grow)
+        stop_not_applicable("header_size is never more than the header and the type");
 }
 
 std::string grouped(std::uint64_t number) {

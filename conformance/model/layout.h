@@ -32,6 +32,9 @@ struct Layout {
     std::uint64_t need_wake_offset;
     std::uint64_t header_bytes;  // of an event, before the type
     std::uint64_t type_length_offset;
+    bool header_may_grow;             // header_size may be more than header_bytes + type_len
+    std::uint64_t identities_offset;  // of the GUIDs of an event, 16 bytes each
+    std::uint64_t identities;         // their number
     AttachArguments attach;
     int error_before_rings;  // of an attach in the boot phase
 

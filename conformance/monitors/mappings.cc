@@ -19,6 +19,8 @@ class MappingMonitor : public Monitor {
     void mapped(const Mapped& event) override {
         const auto index = stage_.buffers().buffer_at({.buffer = event.buffer});
         if (!index || stage_.attach_answers().reports_other_capacity()) return;
+        // A consumer that tries another form first sees EINVAL, as from the kernel.
+        if (event.is_refused) return;
         const Buffer& buffer = stage_.rings().history().buffer(*index);
         const auto blame = [&](const std::string& what) {
             stage_.findings().blame(wrong_mapping(buffer.cpu, what));

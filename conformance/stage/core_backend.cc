@@ -170,6 +170,7 @@ ServedBuffer CoreBackend::served(BufferIndex buffer) const {
     served.data_fd = memory.data_fd();
     served.capacity_bytes = memory.capacity_bytes();
     served.metadata_bytes = KMES_METADATA_BYTES;
+    served.takes_only_whole_mapping = KMES_METADATA_BYTES > kPageBytes;
     return served;
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "conformance/model/layout.h"
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/recorder.h"
@@ -376,6 +377,8 @@ std::uint64_t Rings::random() {
 
 EventSpec Rings::make(std::uint64_t event_bytes, std::string type,
                       std::uint64_t extra_header_bytes) {
+    // Where no header is longer than its type requires, the payload gets these bytes.
+    if (!layout().header_may_grow) extra_header_bytes = 0;
     const std::uint64_t header = kHeaderBytesBeforeType + type.size() + extra_header_bytes;
     // Sizes of cases are those of form A: where another header is too long, it comes on top.
     if (event_bytes < header) event_bytes += kHeaderBytesBeforeType - kHeaderBytesOfFormA;

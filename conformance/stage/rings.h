@@ -111,7 +111,8 @@ class Rings {
     // -- Events --
     // An event of exactly `event_bytes` bytes, with a payload of pseudo-random bytes that no other
     // event of the run has. 29 + the type + extra_header_bytes at least. (Where the header of the
-    // form is longer and `event_bytes` has no room for it, the event is as much longer.)
+    // form is longer and `event_bytes` has no room for it, the event is as much longer. Where the
+    // headers of the form do not grow, the payload has the extra bytes.)
     EventSpec make(std::uint64_t event_bytes, std::string type = "t",
                    std::uint64_t extra_header_bytes = 0);
     // The end event of the contract, without a payload.

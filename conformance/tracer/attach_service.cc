@@ -156,6 +156,11 @@ void Tracer::Engine::note_unreadable(Thread& thread) {
                                TracerTrouble::Reason::its_rights});
 }
 
+void Tracer::Engine::note_attached(BufferId id, const AttachAnswer& answer) {
+    files_.at(id).attach_call = attach_calls_;
+    files_.at(id).told_capacity_bytes = answer.capacity_bytes;
+}
+
 AttachAnswer Tracer::Engine::ask_handler(const AttachRequest& request) const {
     return attach_handler_ ? attach_handler_(request) : AttachAnswer{EAGAIN, {}, 0};
 }
@@ -202,7 +207,7 @@ void Tracer::Engine::serve_all_cpus(Injection& injection, Thread& thread,
         event.count_written = needed;
         event.capacity_bytes = answer.capacity_bytes;
         event.buffers = answer.buffers;
-        for (const BufferId id : answer.buffers) files_.at(id).attach_call = attach_calls_;
+        for (const BufferId id : answer.buffers) note_attached(id, answer);
     }
     event.error = answer.error;
     finish_attach(injection, thread, std::move(event));
@@ -239,7 +244,7 @@ void Tracer::Engine::serve_one_cpu(Injection& injection, Thread& thread,
         write_memory(thread.tid, capacity_at, &answer.capacity_bytes, sizeof answer.capacity_bytes);
         event.capacity_bytes = answer.capacity_bytes;
         event.buffers = answer.buffers;
-        files_.at(answer.buffers.front()).attach_call = attach_calls_;
+        note_attached(answer.buffers.front(), answer);
         event.result = event.fds.front();
     }
     event.error = answer.error;

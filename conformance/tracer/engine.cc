@@ -172,6 +172,7 @@ BufferId Tracer::Engine::add_buffer(const ServedBuffer& buffer) {
     file.metadata_bytes = buffer.metadata_bytes;
     file.capacity_bytes = buffer.capacity_bytes;
     file.expected_mapping_bytes = expected;
+    file.takes_only_whole_mapping = buffer.takes_only_whole_mapping;
     file.identity = {metadata.st_dev, metadata.st_ino};
     file.metadata_fd = duplicate(buffer.metadata_fd);
     try {

@@ -192,6 +192,8 @@ struct ServedFile {
     uint64_t metadata_bytes = kPageBytes;
     uint64_t capacity_bytes = 0;
     uint64_t expected_mapping_bytes = 0;
+    bool takes_only_whole_mapping = false;
+    uint64_t told_capacity_bytes = 0;  // by the last attach
     FileIdentity identity;
     uint32_t attach_call = 0;  // the last call that returned it
     // The runner's own mapping: metadata page, data, data again (read-only). Null: not mapped yet.
@@ -341,6 +343,7 @@ class Tracer::Engine {
     // --- attach_service.cc
     void serve_attach(Thread& thread, const user_regs_struct& registers);
     void note_unreadable(Thread& thread);
+    void note_attached(BufferId id, const AttachAnswer& answer);
     AttachAnswer ask_handler(const AttachRequest& request) const;
     void serve_all_cpus(Injection& injection, Thread& thread, const user_regs_struct& registers,
                         Attached event);
@@ -375,6 +378,7 @@ class Tracer::Engine {
     bool touches_mapping(uint64_t address, uint64_t length_bytes) const;
     static void cut_off_at(LiveMapping& live, uint64_t address);
     MapDeviation deviation_of(const MapRequest& request, BufferId buffer) const;
+    static bool is_refused(const ServedFile& file, const MapRequest& request);
     std::optional<BufferId> buffer_of(const FileIdentity& identity) const;
     LiveMapping* mapping_at(uint64_t address);
     std::optional<BufferPlace> place_of(uint64_t address);

@@ -50,7 +50,8 @@ struct Mapped {
     MapRequest request;
     MapDeviation deviation;
     int error = 0;
-    Mapping mapping;  // valid if error == 0
+    bool is_refused = false;  // EINVAL, because of ServedBuffer::takes_only_whole_mapping
+    Mapping mapping;          // valid if error == 0
 };
 
 enum class TimeLimit { kNone, kRelative, kAbsolute };

@@ -84,6 +84,13 @@ MapDeviation Tracer::Engine::deviation_of(const MapRequest& request, BufferId bu
     return deviation;
 }
 
+bool Tracer::Engine::is_refused(const ServedFile& file, const MapRequest& request) {
+    if (!file.takes_only_whole_mapping || file.told_capacity_bytes != file.capacity_bytes)
+        return false;
+    return whole_pages(request.length_bytes) != file.expected_mapping_bytes ||
+           !is_shared(request.flags) || request.offset_bytes != 0;
+}
+
 // Maps the data, and the pages before it that the testee may not write, over their parts of
 // [address, address + length). Their descriptors are read-only, so an mprotect of the testee cannot
 // change that.
@@ -146,8 +153,11 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
     const bool is_kernel_buffer = file.data_fd < 0;
     const uint64_t flags =
         is_kernel_buffer ? request.flags : request.flags & ~uint64_t{MAP_POPULATE | MAP_LOCKED};
-    int64_t address = injection.call(SYS_mmap, request.address, request.length_bytes,
-                                     request.protection, flags, registers.r8, request.offset_bytes);
+    event.is_refused = is_refused(file, request);
+    // A length of 0 is EINVAL.
+    const uint64_t length = event.is_refused ? 0 : request.length_bytes;
+    int64_t address = injection.call(SYS_mmap, request.address, length, request.protection, flags,
+                                     registers.r8, request.offset_bytes);
     if (!injection.usable()) return true;
     if (address >= 0 && !is_kernel_buffer) {
         const int64_t overlaid =

@@ -53,6 +53,9 @@ struct ServedBuffer {
     uint64_t expected_mapping_bytes = 0;
     // Offset of the data in the mapping. The testee may write only the last page before it.
     uint64_t metadata_bytes = kPageBytes;
+    // Only a shared mmap of the whole length from offset 0 succeeds, as in the published forms B to
+    // D; any other one is EINVAL. Not if an attach has told another capacity.
+    bool takes_only_whole_mapping = false;
 };
 
 // The arguments of one `kmes_attach` call.
