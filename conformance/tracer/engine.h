@@ -40,6 +40,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -383,7 +384,7 @@ class Tracer::Engine {
     LiveMapping* mapping_at(uint64_t address);
     std::optional<BufferPlace> place_of(uint64_t address);
     pid_t any_testee_thread() const;
-    std::vector<MapsEntry> maps_of_testee() const;
+    std::optional<std::vector<MapsEntry>> maps_of_testee();
 
     // --- futex_watch.cc
     bool watch_futex(Thread& thread, const user_regs_struct& registers);
@@ -438,6 +439,7 @@ class Tracer::Engine {
     void bring_together();
     void let_apart();
     void let_newborn_apart(pid_t tid);
+    void note_own_processors(pid_t tid);
     void part_if_idle();
 
     // --- look.cc
@@ -542,7 +544,11 @@ class Tracer::Engine {
     bool are_together_ = false;  // testee and Tracer, on one processor
     cpu_set_t together_ = {};    // the current or last processor that they shared; empty: none yet
     cpu_set_t all_processors_ = {};
-    std::vector<pid_t> not_moved_;
+    struct Unmoved {
+        std::vector<pid_t> now;    // while the others are together
+        std::set<pid_t> for_good;  // they have chosen their processors
+    };
+    Unmoved unmoved_;
     TimePoint together_until_ = {};  // longer while pages are guarded
     pid_t last_event_thread_ = 0;
     bool limit_sent_[3] = {};

@@ -358,6 +358,21 @@ TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
     EXPECT_EQ(run.tracer.standard_output(), "child 0\nspawned 0\n");
 }
 
+TEST_P(GuardTest, GuardsStayWhenAProgramIsStartedWithoutTheFirstThread) {
+    TestRun run(options_for(GetParam()));
+    ASSERT_TRUE(run.start_guarded("spawn-without-the-leader", 0, 1));
+    size_t hits = 0;
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        ++hits;
+        EXPECT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+    });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(hits, 2u);
+    EXPECT_EQ(run.tracer.standard_output(), "spawned 0\n");
+}
+
 // All accesses of one string instruction to guarded pages count as one.
 TEST_P(GuardTest, ARepeatedStringInstructionIsOneAccess) {
     TestRun run(options_for(GetParam()));

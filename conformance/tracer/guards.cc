@@ -17,6 +17,7 @@
 #include "conformance/tracer/backtrace.h"
 #include "conformance/tracer/engine.h"
 #include "conformance/tracer/injection.h"
+#include "conformance/tracer/memory.h"
 
 namespace kmes::conformance {
 namespace {
@@ -229,9 +230,32 @@ bool Tracer::Engine::let_reads_pass(MappingId id, bool pass) {
     });
 }
 
+namespace {
+
+// Whether a write to this page by one process is seen by the other one. The page is the runner's.
+bool shares_scratch(pid_t one, pid_t other, uint64_t scratch) {
+    uint64_t before = 0;
+    uint64_t seen = 0;
+    if (scratch == 0 || !read_memory(one, scratch, &before, sizeof before)) return false;
+    const uint64_t probe = ~before;
+    if (!write_memory(one, scratch, &probe, sizeof probe)) return false;
+    const bool is_read = read_memory(other, scratch, &seen, sizeof seen);
+    write_memory(one, scratch, &before, sizeof before);
+    return is_read && seen == probe;
+}
+
+}  // namespace
+
+// The first thread of the testee may have ended, and has no memory then. Containers may refuse
+// kcmp.
 bool Tracer::Engine::has_the_memory_of_the_testee(pid_t process) const {
     constexpr int kCompareMemory = 1;  // KCMP_VM
-    return syscall(SYS_kcmp, process, testee_, kCompareMemory, 0, 0) == 0;
+    const pid_t tid = any_testee_thread();
+    if (tid == 0) return false;
+    const long order = syscall(SYS_kcmp, process, tid, kCompareMemory, 0, 0);
+    if (order >= 0) return order == 0;
+    const auto testee = processes_.find(testee_);
+    return testee != processes_.end() && shares_scratch(tid, process, testee->second.scratch);
 }
 
 void Tracer::Engine::open_inherited_guards(Thread& thread) {

@@ -114,56 +114,28 @@ bool is_any_polled(const ThreadState& state, bool (*is_so)(pid_t tid, uint64_t f
     return false;
 }
 
-// Reads the lines "tfd: NUMBER ..." of the epoll's fdinfo.
-bool is_one_of_epoll_up_to_kernel(pid_t tid, uint64_t epoll) {
+// Whether `is_so` holds for a file of an epoll: the lines "tfd: NUMBER ..." of its fdinfo.
+bool is_one_of_epoll(pid_t tid, uint64_t epoll, bool (*is_so)(pid_t tid, uint64_t fd)) {
     constexpr std::string_view kName = "tfd:";
     const auto content = read_small_file("/proc/" + std::to_string(tid) + "/fdinfo/" +
                                          std::to_string(static_cast<int32_t>(epoll)));
     if (!content) return false;
     for (size_t at = content->find(kName); at != std::string::npos; at = content->find(kName, at)) {
         at += kName.size();
-        if (is_up_to_kernel(tid, strtoull(content->c_str() + at, nullptr, 10))) return true;
+        if (is_so(tid, strtoull(content->c_str() + at, nullptr, 10))) return true;
     }
     return false;
 }
 
-// Whether the kernel by itself ends this call without a timeout.
-bool waits_for_kernel(const ThreadState& state) {
-    const uint64_t* a = state.arguments;
-    switch (state.call_number) {
-        case SYS_read:
-        case SYS_readv:
-        case SYS_write:
-        case SYS_writev:
-            return is_up_to_kernel(state.tid, a[0]);
-        case SYS_poll:
-        case SYS_ppoll:
-            return is_any_polled(state, is_up_to_kernel);
-        case SYS_epoll_wait:
-        case SYS_epoll_pwait:
-        case SYS_epoll_pwait2:
-            return is_one_of_epoll_up_to_kernel(state.tid, a[0]);
-        case SYS_select:
-        case SYS_pselect6:
-        case SYS_io_getevents:
-        case SYS_io_pgetevents:
-        case SYS_io_uring_enter:
-        case SYS_fsync:
-        case SYS_fdatasync:
-            return true;
-        default:
-            return false;
-    }
-}
-
-bool is_socket(pid_t tid, uint64_t fd) {
-    return fd_link(tid, static_cast<int>(fd)).starts_with("socket:");
-}
-
-// Whether somebody outside of the run may end this call without a timeout.
-bool waits_for_others(const ThreadState& state) {
-    const uint64_t* a = state.arguments;
-    switch (state.call_number) {
+// Calls that only another thread or process ends, or a signal. (The futex calls are described
+// elsewhere.)
+bool is_up_to_somebody(long number) {
+    switch (number) {
+        case SYS_pause:
+        case SYS_rt_sigsuspend:
+        case SYS_rt_sigtimedwait:
+        case SYS_wait4:
+        case SYS_waitid:
         case SYS_recvfrom:
         case SYS_recvmsg:
         case SYS_recvmmsg:
@@ -182,16 +154,62 @@ bool waits_for_others(const ThreadState& state) {
         case SYS_mq_timedsend:
         case SYS_mq_timedreceive:
             return true;
+        default:
+            return false;
+    }
+}
+
+// Whether the kernel by itself may end this call without a timeout. An unknown call is one of
+// these: the server of a file system (FUSE) may take any time for calls that name or use its files.
+bool waits_for_kernel(const ThreadState& state) {
+    const uint64_t* a = state.arguments;
+    switch (state.call_number) {
         case SYS_read:
         case SYS_readv:
         case SYS_write:
         case SYS_writev:
-            return is_socket(state.tid, a[0]);
+            return is_up_to_kernel(state.tid, a[0]);
         case SYS_poll:
         case SYS_ppoll:
-            return is_any_polled(state, is_socket);
+            return is_any_polled(state, is_up_to_kernel);
+        case SYS_epoll_wait:
+        case SYS_epoll_pwait:
+        case SYS_epoll_pwait2:
+            return is_one_of_epoll(state.tid, a[0], is_up_to_kernel);
         default:
+            return !is_up_to_somebody(state.call_number);
+    }
+}
+
+// A socket, or a signalfd: a timer of the process may send the signal.
+bool is_open_to_others(pid_t tid, uint64_t fd) {
+    const std::string link = fd_link(tid, static_cast<int>(fd));
+    return link.starts_with("socket:") || link == "anon_inode:[signalfd]";
+}
+
+// Whether somebody outside of the run may end this call without a timeout.
+bool waits_for_others(const ThreadState& state) {
+    const uint64_t* a = state.arguments;
+    switch (state.call_number) {
+        case SYS_pause:
+        case SYS_rt_sigsuspend:
+        case SYS_wait4:
+        case SYS_waitid:
             return false;
+        case SYS_read:
+        case SYS_readv:
+        case SYS_write:
+        case SYS_writev:
+            return is_open_to_others(state.tid, a[0]);
+        case SYS_poll:
+        case SYS_ppoll:
+            return is_any_polled(state, is_open_to_others);
+        case SYS_epoll_wait:
+        case SYS_epoll_pwait:
+        case SYS_epoll_pwait2:
+            return is_one_of_epoll(state.tid, a[0], is_open_to_others);
+        default:
+            return is_up_to_somebody(state.call_number);
     }
 }
 

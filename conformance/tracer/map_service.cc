@@ -271,30 +271,40 @@ pid_t Tracer::Engine::any_testee_thread() const {
     return 0;
 }
 
-// A thread that is just ending has no memory any more, but the others have.
-std::vector<MapsEntry> Tracer::Engine::maps_of_testee() const {
-    for (const auto& [tid, thread] : threads_) {
+// A thread that is just ending has no memory any more, but the others have. Nothing: they may not
+// be read, as those of an undumpable process.
+std::optional<std::vector<MapsEntry>> Tracer::Engine::maps_of_testee() {
+    for (auto& [tid, thread] : threads_) {
         if (!is_testee(thread)) continue;
+        errno = 0;
         std::vector<MapsEntry> maps = read_maps(tid);
         if (!maps.empty()) return maps;
+        if (errno != EACCES && errno != EPERM) continue;
+        note_unreadable(thread);
+        return std::nullopt;
     }
-    return {};
+    return std::vector<MapsEntry>();
 }
 
 std::vector<Mapping> Tracer::Engine::mappings() {
     std::vector<Mapping> result;
-    const std::vector<MapsEntry> maps = maps_of_testee();
+    const auto maps = maps_of_testee();
     for (LiveMapping& live : mappings_) {
         if (!live.live) continue;
         const Mapping& mapping = live.mapping;
+        // What cannot be read is taken to be there still.
+        if (!maps) {
+            result.push_back(mapping);
+            continue;
+        }
         const FileIdentity& identity = files_[mapping.buffer].identity;
-        const bool is_there = std::any_of(maps.begin(), maps.end(), [&](const MapsEntry& entry) {
+        const bool is_there = std::any_of(maps->begin(), maps->end(), [&](const MapsEntry& entry) {
             return entry.start <= mapping.address && mapping.address < entry.end &&
                    (entry.file == identity || mapping.offset_bytes != 0);
         });
         live.live = is_there;
         if (is_there) {
-            const uint64_t end = end_of_files(maps, mapping.address);
+            const uint64_t end = end_of_files(*maps, mapping.address);
             if (end < mapping.address + whole_pages(mapping.length_bytes)) cut_off_at(live, end);
             result.push_back(mapping);
         } else {

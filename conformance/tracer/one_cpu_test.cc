@@ -71,6 +71,23 @@ TEST_P(OneCpuTest, MapsThePageOfTheProducerReadOnly) {
     EXPECT_EQ(run_.buffers[0]->metadata()[kFlagOffset], 1);
 }
 
+TEST_P(OneCpuTest, MapsNothingButTheWholeBuffer) {
+    run_.start("one-cpu-odd-maps");
+    int refused = 0;
+    int maps = 0;
+    const Ended ended = run_.finish([&](const TracerEvent& event) {
+        const auto* mapped = std::get_if<Mapped>(&event);
+        if (mapped == nullptr) return;
+        ++maps;
+        refused += mapped->is_refused && mapped->error == EINVAL ? 1 : 0;
+    });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(maps, 6);
+    EXPECT_EQ(refused, 4);
+    EXPECT_EQ(run_.tracer.standard_output(),
+              "form A 22\npage 22\nprivate 22\noffset 22\nin pages 0\nwhole 0\n");
+}
+
 TEST_P(OneCpuTest, ReportsAStoreToThePageOfTheProducer) {
     run_.start("one-cpu-writes");
     std::vector<uint64_t> offsets;

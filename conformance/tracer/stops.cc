@@ -164,6 +164,8 @@ void Tracer::Engine::handle_entry(Thread& thread) {
             registers->rdi &= ~uint64_t{CLONE_UNTRACED};
             write_registers(thread.tid, *registers);
         }
+        if (number == SYS_sched_setaffinity && is_testee(thread))
+            note_own_processors(arguments[0] == 0 ? thread.tid : static_cast<pid_t>(arguments[0]));
         if (number == SYS_mmap && is_testee(thread) && (arguments[2] & PROT_EXEC) != 0)
             code_.forget();
         if (number == SYS_mmap && is_testee(thread) && serve_map(thread, *registers)) return;

@@ -114,7 +114,9 @@ class TestRun {
         : tracer(std::move(options)) {
         for (size_t i = 0; i < buffer_count; ++i) {
             buffers.push_back(std::make_unique<TestBuffer>(65536, metadata_bytes));
-            ids.push_back(tracer.add_buffer(buffers.back()->served()));
+            ServedBuffer served = buffers.back()->served();
+            served.takes_only_whole_mapping = metadata_bytes > kPageBytes;
+            ids.push_back(tracer.add_buffer(served));
         }
         tracer.set_attach_handler(
             [this](const AttachRequest&) { return AttachAnswer{0, ids, 65536}; });

@@ -47,10 +47,10 @@ void Tracer::Engine::bring_together() {
     for (const auto& [tid, thread] : threads_) {
         if (!is_testee(thread)) continue;
         // A thread that has chosen its processors keeps them.
-        if (may_be_moved(tid, all_processors_))
+        if (!unmoved_.for_good.contains(tid) && may_be_moved(tid, all_processors_))
             sched_setaffinity(tid, sizeof together_, &together_);
         else
-            not_moved_.push_back(tid);
+            unmoved_.now.push_back(tid);
     }
 }
 
@@ -59,15 +59,23 @@ void Tracer::Engine::let_apart() {
     are_together_ = false;
     sched_setaffinity(0, sizeof all_processors_, &all_processors_);
     for (const auto& [tid, thread] : threads_) {
-        if (std::ranges::count(not_moved_, tid) == 0) let_newborn_apart(tid);
+        if (std::ranges::count(unmoved_.now, tid) == 0) let_newborn_apart(tid);
     }
-    not_moved_.clear();
+    unmoved_.now.clear();
 }
 
 // A new thread inherits the one processor from its parent. This moves it back if the tracer hears
 // of it only after the others were moved back.
 void Tracer::Engine::let_newborn_apart(pid_t tid) {
-    if (!are_together_ && may_be_moved(tid, together_))
+    if (!are_together_ && !unmoved_.for_good.contains(tid) && may_be_moved(tid, together_))
+        sched_setaffinity(tid, sizeof all_processors_, &all_processors_);
+}
+
+// The testee is about to choose the processors of a thread, which may be the one where all are
+// together. If the call fails, the thread keeps those that it had.
+void Tracer::Engine::note_own_processors(pid_t tid) {
+    if (threads_.count(tid) == 0 || !unmoved_.for_good.insert(tid).second) return;
+    if (are_together_ && may_be_moved(tid, together_))
         sched_setaffinity(tid, sizeof all_processors_, &all_processors_);
 }
 

@@ -95,6 +95,22 @@ TEST_P(TogetherTest, AThreadThatHasChosenItsProcessorKeepsIt) {
     }
 }
 
+// The one processor where all are together may be the one that the thread wants for good.
+TEST_P(TogetherTest, AThreadKeepsTheCommonProcessorIfItHasChosenIt) {
+    run_.reset();
+    TestRun run(options_for(GetParam()));
+    run.start("chooses-its-processor");
+    const auto mapped = run.next<Mapped>();
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 1, 1));
+    const std::vector<int> one = processors_of(0);
+    ASSERT_TRUE(run.next<FutexWait>());
+    EXPECT_EQ(processors_of(run.tracer.testee_pid()), one);
+    ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    EXPECT_EQ(processors_of(0), all_);
+    EXPECT_EQ(processors_of(run.tracer.testee_pid()), one);
+}
+
 TEST_P(TogetherTest, TheRunnersThreadIsFreeBehindTheRun) {
     ASSERT_TRUE(run_->tracer.guard_pages(mapping_, 0, 1));
     EXPECT_EQ(processors_of(0).size(), 1u);

@@ -12,12 +12,14 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
@@ -276,10 +278,29 @@ static int mode_crowd(char** argv) {
     return 0;
 }
 
+/* The other end of this pipe with a name is never opened. */
+static int open_half_a_pipe(void) {
+    const char* folder = getenv("TEST_TMPDIR");
+    char path[512];
+    snprintf(path, sizeof path, "%s/half-a-pipe.%d", folder == NULL ? "/tmp" : folder, getpid());
+    return mkfifo(path, 0600) == 0 ? open(path, O_WRONLY) : -1;
+}
+
+static int epoll_on_a_socket(void) {
+    int ends[2];
+    struct epoll_event event = {.events = EPOLLIN};
+    const int set = epoll_create1(0);
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) != 0) return -1;
+    epoll_ctl(set, EPOLL_CTL_ADD, ends[0], &event);
+    return epoll_wait(set, &event, 1, -1);
+}
+
 /* Blocked without a timeout, except by a file: a timer becomes ready at some time, an eventfd
  * never. */
 static int mode_blocked_on(char** argv) {
     attach_and_map();
+    if (strcmp(argv[2], "open") == 0) return open_half_a_pipe();
+    if (strcmp(argv[2], "socket") == 0) return epoll_on_a_socket();
     const int is_timer = strcmp(argv[2], "eventfd") != 0;
     const struct itimerspec late = {{0, 0}, {1000, 0}};
     const int fd = is_timer ? timerfd_create(CLOCK_MONOTONIC, 0) : eventfd(0, 0);
@@ -344,6 +365,46 @@ static int mode_fork_and_look(char** argv) {
     waitpid(child, &status, 0);
     say("spawned", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     return seen;
+}
+
+static void* spawn_without_the_leader(void* unused) {
+    (void)unused;
+    char state = 0;
+    while (state != 'Z') {
+        FILE* file = fopen("/proc/self/stat", "r");
+        if (file == NULL || fscanf(file, "%*d %*s %c", &state) != 1) exit(8);
+        fclose(file);
+    }
+    char* arguments[] = {"/bin/true", NULL};
+    pid_t child;
+    int status = 0;
+    int seen = *(volatile unsigned char*)maps[0];
+    posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ);
+    waitpid(child, &status, 0);
+    seen += *(volatile unsigned char*)maps[0];
+    say("spawned", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    exit(seen);
+}
+
+/* The first thread has ended, and has no memory any more, when another one starts a program. */
+static int mode_spawn_without_the_leader(char** argv) {
+    (void)argv;
+    attach_and_map();
+    pthread_t thread;
+    pthread_create(&thread, NULL, spawn_without_the_leader, NULL);
+    pthread_exit(NULL);
+}
+
+/* Chooses the processor where it is just now, and waits. */
+static int mode_chooses_its_processor(char** argv) {
+    (void)argv;
+    attach_and_map();
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(sched_getcpu(), &set);
+    if (sched_setaffinity(0, sizeof set, &set) != 0) return 8;
+    futex(word_of(0), FUTEX_WAIT, load(word_of(0)), NULL);
+    return 0;
 }
 
 /* A grandchild that outlives both, in a session of its own. */
@@ -473,6 +534,8 @@ const struct mode kOtherModes[] = {
     {"leader-leaves", mode_leader_leaves},
     {"fork", mode_fork},
     {"fork-and-look", mode_fork_and_look},
+    {"spawn-without-the-leader", mode_spawn_without_the_leader},
+    {"chooses-its-processor", mode_chooses_its_processor},
     {"daemon", mode_daemon},
     {"close-all", mode_close_all},
     {"signals", mode_signals},

@@ -59,6 +59,25 @@ static int mode_maps(char** argv) {
     return 0;
 }
 
+static long map_piece(uint64_t bytes, int flags, int fd, off_t offset) {
+    void* at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, flags, fd, offset);
+    return at == MAP_FAILED ? errno : 0;
+}
+
+static int mode_odd_maps(char** argv) {
+    (void)argv;
+    const long fd = attach_one(0, &capacity);
+    if (fd < 0) return 4;
+    const uint64_t whole = kDataOffset + 2 * capacity;
+    say("form A", map_piece(whole - kProducerBytes, MAP_SHARED, (int)fd, 0));
+    say("page", map_piece(kProducerBytes, MAP_SHARED, (int)fd, 0));
+    say("private", map_piece(whole, MAP_PRIVATE, (int)fd, 0));
+    say("offset", map_piece(whole, MAP_SHARED, (int)fd, kProducerBytes));
+    say("in pages", map_piece(whole - 1, MAP_SHARED, (int)fd, 0));
+    say("whole", map_piece(whole, MAP_SHARED, (int)fd, 0));
+    return 0;
+}
+
 static int mode_writes(char** argv) {
     (void)argv;
     volatile unsigned char* at = map_first();
@@ -78,9 +97,7 @@ static int mode_accesses(char** argv) {
 }
 
 const struct mode kOneCpuModes[] = {
-    {"one-cpu-answers", mode_answers},
-    {"one-cpu-maps", mode_maps},
-    {"one-cpu-writes", mode_writes},
-    {"one-cpu-accesses", mode_accesses},
-    {NULL, NULL},
+    {"one-cpu-answers", mode_answers},   {"one-cpu-maps", mode_maps},
+    {"one-cpu-odd-maps", mode_odd_maps}, {"one-cpu-writes", mode_writes},
+    {"one-cpu-accesses", mode_accesses}, {NULL, NULL},
 };
