@@ -395,13 +395,13 @@ int kmes_reader_set_consume(struct kmes_reader_set* set, unsigned most,
                             kmes_event_function function, void* context) {
     unsigned count = 0;
 
-    while (!most || count < most) {
+    while ((!most || count < most) && count < INT32_MAX) {
         struct kmes_event_view view;
         int found = kmes_reader_set_next(set, &view);
         int result;
 
         if (found < 0) return found;
-        if (found == KMES_READ_EMPTY || count == INT32_MAX) break;
+        if (found == KMES_READ_EMPTY) break;
         count++;
         result = function(context, &view);
         if (result < 0) return result;
