@@ -134,6 +134,21 @@ static bool is_unread(const struct kmes_reader_set* set) {
     return false;
 }
 
+/* Returns how much the sleep counts for kmes_reader_wait_end. A caller that polls never sleeps, so
+ * the time since its previous sleep counts, up to one interval. */
+static __u64 weight_ns(struct kmes_reader_set* set, const struct kmes_set_sleep* sleep,
+                       int result) {
+    const __u64 now_ns = kmes_clock_monotonic_ns();
+    const __u64 slept_ns = kmes_set_slept_ns(sleep, result);
+    __u64 since_ns = now_ns - set->slept_at_ns;
+
+    set->slept_at_ns = now_ns;
+    if (result != -ETIMEDOUT) return slept_ns;
+    if (since_ns > LOOK_EVERY_NS) since_ns = LOOK_EVERY_NS;
+    if (since_ns == 0) since_ns = 1; /* 0 is a wake */
+    return slept_ns > since_ns ? slept_ns : since_ns;
+}
+
 /* Without the watermark. A sleep that ended by a limit of this library may have missed an event.
  * Other consumers clear need_wake (E12), or the sleep did not cover all words. So it returns for a
  * check. */
@@ -148,7 +163,7 @@ static int wait_for_any(struct kmes_reader_set* set, __u64 deadline_ns) {
             return 1;
         }
         result = kmes_set_sleep_on(&sleep);
-        if (kmes_set_end_waits(set, kmes_set_slept_ns(&sleep, result))) return 1;
+        if (kmes_set_end_waits(set, weight_ns(set, &sleep, result))) return 1;
         if (result != -ETIMEDOUT) return result ? result : 1;
         if (is_unread(set)) return 1;
         if (kmes_clock_monotonic_ns() >= deadline_ns) return timed_out(set);

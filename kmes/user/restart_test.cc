@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "kmes/user/libkmes_reader.h"
+#include "kmes/user/reader_set.h"
 #include "kmes/user/test_support.h"
 
 namespace kmes {
@@ -123,6 +124,34 @@ TEST_F(RestartTest, ReaderWithoutATimeLimitComesOverToo) {
         seen += drain();
     }
     EXPECT_EQ("b", seen);
+}
+
+// A set whose caller never sleeps.
+TEST_F(RestartTest, SetThatPollsComesOverToo) {
+    struct kmes_reader_set* set = nullptr;
+    std::string seen;
+    const auto append = [](void* context, const struct kmes_event_view* view) {
+        static_cast<std::string*>(context)->append(reinterpret_cast<const char*>(view->type),
+                                                   view->type_len);
+        return 0;
+    };
+
+    start("a", 1);
+    ASSERT_EQ(0, kmes_reader_set_open(&set, nullptr));
+    EXPECT_EQ(1, kmes_reader_set_poll(set, 0, append, &seen));
+    kill_producer();
+    start("b", 1);
+    EXPECT_TRUE(comes_true([&] {
+        kmes_reader_set_poll(set, 0, append, &seen);
+        return seen == "ab";
+    }));
+    kill_producer();
+    start("c", 1);
+    EXPECT_TRUE(comes_true([&] {
+        if (kmes_reader_set_wait(set, 0) == 1) kmes_reader_set_consume(set, 0, append, &seen);
+        return seen == "abc";
+    }));
+    kmes_reader_set_close(set);
 }
 
 TEST_F(RestartTest, ReopenedReaderGoesOnWhereTheFirstOneWas) {
