@@ -16,6 +16,7 @@
 #ifndef KMES_BINDINGS_CPP_KMES_HPP
 #define KMES_BINDINGS_CPP_KMES_HPP
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <coroutine>
@@ -277,16 +278,37 @@ class reader_set {
         return limit.count() < 0 ? 0 : static_cast<std::uint64_t>(limit.count());
     }
 
-    // try_next, and a sleep where there is none. nullopt: the time is over.
+    // A limit that begins now. It holds for several waits.
+    class waiting {
+      public:
+        explicit waiting(timeout limit) : limit_(std::max(limit, timeout::zero())) {}
+        timeout left() const {
+            if (limit_ == for_ever) return for_ever;
+            return std::max(limit_ - timeout(clock::now() - begin_), timeout::zero());
+        }
+
+      private:
+        using clock = std::chrono::steady_clock;
+        timeout limit_;
+        clock::time_point begin_ = clock::now();
+    };
+
+    // try_next, and sleeps until an event comes. nullopt: the time is over. A wait may end without
+    // an event, and the next one has the rest of the time.
     std::optional<event> next_within(timeout limit) {
+        if (std::optional<event> found = try_next()) return found;
+        const waiting time(limit);
         for (;;) {
-            if (std::optional<event> found = try_next()) return found;
             std::error_code error;
-            if (!wait(error, limit) && !error) return std::nullopt;
+            if (!wait(error, time.left()) && !error) return std::nullopt;
             if (error != std::errc::interrupted)
                 detail::throw_if(error, "kmes::reader_set::events");
+            if (std::optional<event> found = try_next()) return found;
         }
     }
+
+    // As dispatch(). Returns the number of coroutines that it has resumed.
+    std::size_t resume(std::size_t most);
 
     std::unique_ptr<state> state_;
 };
@@ -399,8 +421,9 @@ inline next_awaiter reader_set::next() {
     return next_awaiter(state_.get());
 }
 
-inline bool reader_set::dispatch(std::size_t most) {
-    for (; most > 0 && state_->first; most--) {
+inline std::size_t reader_set::resume(std::size_t most) {
+    std::size_t count = 0;
+    for (; count < most && state_->first; count++) {
         std::error_code error;
         const std::optional<event> found = try_next(error);
         if (error) {
@@ -410,19 +433,27 @@ inline bool reader_set::dispatch(std::size_t most) {
         } else if (found) {
             state_->first->resume_with(found, nullptr);
         } else {
-            return true;
+            break;
         }
     }
+    return count;
+}
+
+inline bool reader_set::dispatch(std::size_t most) {
+    resume(most);
     return state_->first != nullptr;
 }
 
 inline bool reader_set::run(timeout limit) {
-    while (dispatch()) {
+    std::optional<waiting> time;
+    for (;;) {
+        if (resume(256) > 0) time.reset();
+        if (!state_->first) return false;
+        if (!time) time.emplace(limit);
         std::error_code error;
-        if (!wait(error, limit) && !error) return true;
+        if (!wait(error, time->left()) && !error) return true;
         if (error != std::errc::interrupted) detail::throw_if(error, "kmes::reader_set::run");
     }
-    return false;
 }
 
 // A coroutine that runs until its first await when it is called, and then as reader_set::run

@@ -236,6 +236,30 @@ TEST_F(BindingTest, SetMovesWithItsCoroutines) {
     EXPECT_EQ(1u, sequences.size());
 }
 
+// The set tries the CPUs again within the limit, and each attempt ends a wait without an event.
+TEST_F(BindingTest, LimitHoldsAfterTheEndOfTheProducer) {
+    const auto code_of = [](const auto& call) {
+        try {
+            call();
+        } catch (const std::system_error& error) {
+            return error.code().value();
+        }
+        return 0;
+    };
+    reader_set set;
+    std::vector<std::uint64_t> sequences;
+    task one = collect(set, 2, sequences);
+    emit(0, "t");
+    EXPECT_TRUE(set.dispatch());
+    producer_->retire();
+    producer_->stop_serving();
+    EXPECT_EQ(ENOSYS, code_of([&] { set.run(500ms); }));
+    EXPECT_EQ(ENOSYS, code_of([&] {
+                  for (const event& each : set.events(500ms)) ADD_FAILURE() << each.sequence;
+              }));
+    EXPECT_EQ(1u, sequences.size());
+}
+
 TEST_F(BindingTest, ErrorsAreNumbersOfErrno) {
     setenv("KMES_SOCKET", folder_.path("nobody").c_str(), 1);
     std::error_code error;

@@ -39,9 +39,12 @@ class Producer:
         if b"serves" not in line:
             raise RuntimeError(f"kmesctl serve says {line!r}")
 
-    def end(self):
+    def terminate(self):
         self.process.terminate()
         self.process.wait()
+
+    def end(self):
+        self.terminate()
         self.process.stdout.close()
         shutil.rmtree(self.folder)
 
@@ -87,6 +90,16 @@ class BindingTest(unittest.TestCase):
             self.assertEqual(list(events.events(timeout=0.01)), [])
             self.assertFalse(events.wait(0))
             self.assertFalse(events.wait(-1))
+
+    def test_events_end_after_the_end_of_the_producer(self):
+        # The set tries the CPUs again within the timeout, and each attempt ends a wait.
+        with kmes.ReaderSet() as events:
+            kmes.emit("t")
+            self.assertEqual(len(list(events.available())), 1)
+            self.producer.terminate()
+            with self.assertRaises(OSError) as caught:
+                list(events.events(timeout=0.5))
+            self.assertEqual(caught.exception.errno, errno.ENOSYS)
 
     def test_losses_are_objects(self):
         with kmes.ReaderSet() as events:

@@ -262,9 +262,15 @@ class ReaderSet:
 
     def events(self, timeout: float | None = None) -> Iterator[Event]:
         """All events, with sleeps between them; ends when none came for `timeout` seconds."""
+        end = None
         while True:
-            yield from self.available()
-            if not self.wait(timeout):
+            for event in self.available():
+                end = None
+                yield event
+            # A wait may end without an event, and the next one has the rest of the time.
+            if timeout is not None and end is None:
+                end = time.monotonic() + timeout
+            if not self.wait(None if end is None else end - time.monotonic()):
                 return
 
     def events_and_losses(self, timeout: float | None = None) -> Iterator[Event | Loss]:
