@@ -117,7 +117,7 @@ unsafe impl Platform for Libkmes {
         self.call(self.functions.identify, cpu).map(|mapping| mapping.identity())
     }
 
-    fn detach(&mut self, mapping: Mapping) {
+    unsafe fn detach(&mut self, mapping: Mapping) {
         let mut mapping = CMapping {
             base: mapping.base.as_ptr().cast(),
             mapped_bytes: mapping.mapped_bytes,
@@ -127,7 +127,7 @@ unsafe impl Platform for Libkmes {
             needs_barrier: false,
             owner: mapping.owner as *mut c_void,
         };
-        // SAFETY: attach has made this mapping, and the reader has given it up.
+        // SAFETY: attach has made this mapping, and the caller has no reference to it.
         unsafe { (self.functions.detach)(self.functions.context, &mut mapping) };
     }
 

@@ -219,8 +219,8 @@ unsafe impl Platform for SystemCall {
         attach_cpu(cpu).map(|(_, _, identity)| identity)
     }
 
-    fn detach(&mut self, mapping: Mapping) {
-        // SAFETY: attach has made the mapping, and the reader has given it up.
+    unsafe fn detach(&mut self, mapping: Mapping) {
+        // SAFETY: attach has made the mapping, and the caller has no reference to it.
         unsafe { munmap(mapping.base.as_ptr().cast(), mapping.mapped_bytes as usize) };
     }
 

@@ -54,7 +54,12 @@ pub unsafe trait Platform {
     /// Says which buffer `attach` would map.
     fn identify(&mut self, cpu: u16) -> Result<Identity, Error>;
     /// Unmaps.
-    fn detach(&mut self, mapping: Mapping);
+    ///
+    /// # Safety
+    ///
+    /// `mapping` came from `attach` of this platform, is given once, and no reference to it
+    /// remains.
+    unsafe fn detach(&mut self, mapping: Mapping);
     /// Sleeps while `*word` is `expected`, by a futex that other processes share (E17). No limit
     /// where `limit` is `None`.
     fn sleep(

@@ -384,7 +384,8 @@ impl<P: Platform> Reader<P> {
         self.is_replaced = false;
         if old == new {
             // A change without a successor: remember it, or every look would attach.
-            self.platform.detach(ring.mapping);
+            // SAFETY: attach_alive got it from this platform, and nothing else refers to it.
+            unsafe { self.platform.detach(ring.mapping) };
             self.generation = generation;
             return Ok(true);
         }
@@ -395,7 +396,8 @@ impl<P: Platform> Reader<P> {
         self.generation = next_generation;
         self.statistics.switches += 1;
         if let Some(old) = self.ring.replace(ring) {
-            self.platform.detach(old.mapping);
+            // SAFETY: of this platform; the new ring has replaced it, and no borrow of it remains.
+            unsafe { self.platform.detach(old.mapping) };
         }
         Ok(true)
     }
@@ -471,7 +473,8 @@ impl<P: Platform> Reader<P> {
 impl<P: Platform> Drop for Reader<P> {
     fn drop(&mut self) {
         if let Some(ring) = self.ring.take() {
-            self.platform.detach(ring.mapping);
+            // SAFETY: of this platform, and the last use of it.
+            unsafe { self.platform.detach(ring.mapping) };
         }
     }
 }
@@ -484,7 +487,8 @@ fn attach_alive<P: Platform>(platform: &mut P, cpu: u16) -> Result<(Ring, u64), 
         let ring = match Ring::check(platform.attach(cpu)?) {
             Ok(ring) => ring,
             Err((error, mapping)) => {
-                platform.detach(mapping);
+                // SAFETY: of this platform, and no ring has it.
+                unsafe { platform.detach(mapping) };
                 return Err(error);
             }
         };
@@ -494,9 +498,13 @@ fn attach_alive<P: Platform>(platform: &mut P, cpu: u16) -> Result<(Ring, u64), 
             Ok(now) if now == ring.mapping.identity || attempt == ATTACH_ATTEMPTS => {
                 return Ok((ring, generation));
             }
-            Ok(_) => platform.detach(ring.mapping),
+            Ok(_) => {
+                // SAFETY: of this platform, and the last use of it.
+                unsafe { platform.detach(ring.mapping) };
+            }
             Err(error) => {
-                platform.detach(ring.mapping);
+                // SAFETY: as above.
+                unsafe { platform.detach(ring.mapping) };
                 return Err(error);
             }
         }

@@ -144,7 +144,7 @@ unsafe impl Platform for Rc<World> {
     fn identify(&mut self, _: u16) -> Result<Identity, Error> {
         Ok(self.identity())
     }
-    fn detach(&mut self, _: Mapping) {
+    unsafe fn detach(&mut self, _: Mapping) {
         *self.mapped.borrow_mut() -= 1;
     }
     fn sleep(
