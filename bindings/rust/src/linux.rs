@@ -36,6 +36,7 @@ const NS_PER_SECOND: i64 = 1_000_000_000;
 const PARTIAL_LIMIT: Duration = Duration::from_millis(10);
 const PROT_READ_WRITE: c_int = 3;
 const MAP_SHARED: c_int = 1;
+const EPERM: i32 = 1;
 const EINTR: i32 = 4;
 const EAGAIN: i32 = 11;
 const ENODEV: i32 = 19;
@@ -48,6 +49,10 @@ pub(crate) fn last_error() -> Error {
     Error::Os(io::Error::last_os_error().raw_os_error().unwrap_or(EINVAL))
 }
 
+fn seconds_of(limit: Duration) -> i64 {
+    i64::try_from(limit.as_secs()).unwrap_or(i64::MAX)
+}
+
 /// A futex that other processes share.
 pub(crate) fn sleep_on(
     word: &AtomicU32,
@@ -55,7 +60,7 @@ pub(crate) fn sleep_on(
     limit: Option<Duration>,
 ) -> Result<Wake, Error> {
     // struct timespec
-    let time = limit.map(|limit| [limit.as_secs() as i64, i64::from(limit.subsec_nanos())]);
+    let time = limit.map(|limit| [seconds_of(limit), i64::from(limit.subsec_nanos())]);
     let time = time.as_ref().map_or(null(), |time| time.as_ptr());
     // SAFETY: the word and the time live until the call returns.
     if unsafe { syscall(SYS_FUTEX, word as *const AtomicU32, FUTEX_WAIT, expected, time) } == 0 {
@@ -89,7 +94,7 @@ fn deadline(limit: Duration) -> [i64; 2] {
     // SAFETY: `now` has the layout of struct timespec.
     unsafe { clock_gettime(CLOCK_MONOTONIC, &mut now) };
     let ns = now[1] + i64::from(limit.subsec_nanos());
-    let seconds = i64::try_from(limit.as_secs()).unwrap_or(i64::MAX);
+    let seconds = seconds_of(limit);
     [seconds.saturating_add(now[0]).saturating_add(ns / NS_PER_SECOND), ns % NS_PER_SECOND]
 }
 
@@ -124,7 +129,8 @@ pub(crate) fn sleep_on_any(
         return Ok(Wake::Woken);
     }
     match last_error() {
-        Error::Os(ENOSYS) => sleep_on(first, expected, partial),
+        // A filter of system calls that does not know it refuses it by EPERM.
+        Error::Os(ENOSYS | EPERM) => sleep_on(first, expected, partial),
         error => wake_of(error),
     }
 }
@@ -134,6 +140,35 @@ pub(crate) fn wake_all(word: &AtomicU32) {
     const FUTEX_WAKE: c_int = 1;
     // SAFETY: the word lives until the call returns.
     unsafe { syscall(SYS_FUTEX, word as *const AtomicU32, FUTEX_WAKE, i32::MAX) };
+}
+
+/// Makes futex_waitv fail with `error` in this thread (seccomp). False: the kernel has no filters.
+#[cfg(test)]
+pub(crate) fn refuse_waitv(error: u32) -> bool {
+    extern "C" {
+        fn prctl(option: c_int, ...) -> c_int;
+    }
+    /// struct sock_filter.
+    #[repr(C)]
+    struct Instruction(u16, u8, u8, u32);
+    /// struct sock_fprog.
+    #[repr(C)]
+    struct Program(u16, *const Instruction);
+    const PR_SET_SECCOMP: c_int = 22;
+    const PR_SET_NO_NEW_PRIVS: c_int = 38;
+    const MODE_FILTER: usize = 2;
+    let instructions = [
+        Instruction(0x20, 0, 0, 0), // load the number of the system call
+        Instruction(0x15, 0, 1, SYS_FUTEX_WAITV as u32), // skip one if it is another one
+        Instruction(0x06, 0, 0, 0x0005_0000 | error), // fail
+        Instruction(0x06, 0, 0, 0x7FFF_0000), // allow
+    ];
+    let program = Program(instructions.len() as u16, instructions.as_ptr());
+    // SAFETY: the program lives until the calls return.
+    unsafe {
+        prctl(PR_SET_NO_NEW_PRIVS, 1usize, 0usize, 0usize, 0usize) == 0
+            && prctl(PR_SET_SECCOMP, MODE_FILTER, &program as *const Program) == 0
+    }
 }
 
 /// The buffers of all CPUs, and the capacity of each. The lock keeps the threads of a program from

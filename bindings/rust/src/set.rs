@@ -126,8 +126,10 @@ impl<P: Platform + Clone> ReaderSet<P> {
     /// a signal came. Call it after [`ReaderSet::next`] has returned `None`. Fails with the error
     /// of CPU 0 if every CPU has an error when the time is over.
     pub fn wait(&mut self, limit: Option<Duration>) -> Result<bool, Error> {
-        let mut left = limit;
+        let begin = Instant::now();
         loop {
+            // The platform may sleep for less than it was asked for.
+            let left = limit.map(|limit| limit.saturating_sub(begin.elapsed()));
             let (wake, slept) = match self.sleep(left)? {
                 Some(slept) => slept,
                 None => return Ok(true),
@@ -138,8 +140,7 @@ impl<P: Platform + Clone> ReaderSet<P> {
             if wake == Wake::Interrupted {
                 return Ok(false);
             }
-            left = left.map(|left| left.saturating_sub(slept));
-            if left == Some(Duration::ZERO) {
+            if limit.map_or(false, |limit| begin.elapsed() >= limit) {
                 return match self.cpus[0].error {
                     Some(error) if self.cpus.iter().all(|cpu| cpu.error.is_some()) => Err(error),
                     _ => Ok(false),
@@ -225,14 +226,15 @@ impl<P: Platform + Clone> ReaderSet<P> {
         Ok(result.unwrap_or(None))
     }
 
-    /// One sleep on all CPUs: how it ended, and its limit. None: there is something.
+    /// One sleep on all CPUs: how it ended, and its length. None: there is something.
     fn sleep(&self, left: Option<Duration>) -> Result<Option<(Wake, Duration)>, Error> {
         let mut limit = left;
         let words = self.begin_sleeps(&mut limit);
         let result = match &words {
             Some(words) => {
+                let begin = Instant::now();
                 let wake = self.cpus[0].platform.sleep_any(words, limit);
-                wake.map(|wake| Some((wake, limit.unwrap_or(Duration::ZERO))))
+                wake.map(|wake| Some((wake, begin.elapsed())))
             }
             None => Ok(None),
         };

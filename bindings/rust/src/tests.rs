@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //! The reader over rings in this process, whose producer acts where the reader calls the platform.
-use crate::linux::{sleep_on_any, wake_all};
+use crate::linux::{refuse_waitv, sleep_on, sleep_on_any, wake_all};
 use crate::{Error, Identity, Mapping, Options, Platform, Reader, ReaderSet, Wake};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering::SeqCst};
 use core::time::Duration;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::time::Instant;
 
 const CAPACITY: usize = 256;
+const PARTIAL: Duration = Duration::from_millis(1);
 const WORDS: usize = (4096 + 2 * CAPACITY) / 8;
 
 /// One buffer; both mappings of its data are kept alike by write().
@@ -162,7 +164,11 @@ unsafe impl Platform for Rc<World> {
         limit: Option<Duration>,
     ) -> Result<Wake, Error> {
         words.iter().for_each(|(word, expected)| assert_eq!(*expected, word.load(SeqCst)));
-        Ok(self.sleep_with(limit))
+        let wake = self.sleep_with(limit);
+        if wake == Wake::TimedOut {
+            std::thread::sleep(PARTIAL); // less than the limit, as without futex_waitv
+        }
+        Ok(wake)
     }
 }
 
@@ -489,6 +495,36 @@ fn set_leaves_a_producer_that_was_replaced() {
     assert_eq!(Ok(true), set.wait(None));
     worlds[1].emit(b"");
     assert_eq!(vec![(1, 1)], set_sequences(&mut set));
+}
+
+#[test]
+fn set_waits_until_its_limit_in_partial_sleeps() {
+    let (_worlds, mut set) = open_set(2, true);
+    let (begin, limit) = (Instant::now(), 20 * PARTIAL);
+    assert_eq!(Ok(false), set.wait(Some(limit)));
+    assert!(begin.elapsed() >= limit, "it returns too early");
+}
+
+#[test]
+fn limits_of_any_length_are_valid() {
+    let word = AtomicU32::new(0);
+    assert_eq!(Ok(Wake::Woken), sleep_on(&word, 1, Some(Duration::MAX)));
+    assert_eq!(Ok(Wake::Woken), sleep_on_any(&[(&word, 0), (&word, 1)], Some(Duration::MAX)));
+}
+
+/// ENOSYS of an old kernel, and EPERM of a filter of system calls.
+#[test]
+fn sleep_on_any_word_needs_no_waitv() {
+    for error in [1, 38] {
+        let sleeper = std::thread::spawn(move || {
+            if !refuse_waitv(error) {
+                return; // a kernel without filters
+            }
+            let word = AtomicU32::new(0);
+            assert_eq!(Ok(Wake::TimedOut), sleep_on_any(&[(&word, 0), (&word, 0)], None));
+        });
+        sleeper.join().unwrap();
+    }
 }
 
 /// The kernel's part: words of this process.
