@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -138,6 +139,26 @@ class BindingTest(unittest.TestCase):
         with self.assertRaises(OSError) as caught:
             kmes.ReaderSet(read_only=True, exclusive=True)
         self.assertEqual(caught.exception.errno, errno.EINVAL)
+
+    def test_watermark_holds_for_longer_than_one_slice(self):
+        def emit():
+            kmes.emit("first")
+            time.sleep(2.5)  # wait() sleeps in slices of a second
+            for _ in range(100):
+                kmes.emit("t", b"x" * 200)
+
+        with kmes.ReaderSet(watermark_bytes=8192, watermark_s=3600) as events:
+            emitter = threading.Thread(target=emit)
+            emitter.start()
+            self.assertTrue(events.wait())
+            self.assertGreater(len(list(events.available())), 30)
+            emitter.join()
+            kmes.emit("t")
+            self.assertTrue(events.wait(0.01))
+        with kmes.ReaderSet(watermark_bytes=2**40, watermark_s=1.5) as events:
+            list(events.available())
+            kmes.emit("t")
+            self.assertTrue(events.wait())
 
     def test_async_iterator(self):
         async def collect(events, count):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import math
 import os
 import threading
 import time
@@ -119,7 +120,8 @@ class ReaderSet:
     exclusive.
 
     watermark_bytes, watermark_s: wait() returns when so many bytes are unread, or so long after the
-    first of them. Both or neither.
+    first of them. Both or neither. That time may be up to a second longer, and at most twice as
+    long.
 
     places: one for each CPU, from place() of an earlier set: events up to there are not delivered
     again.
@@ -139,6 +141,7 @@ class ReaderSet:
         self._lock = threading.RLock()
         self._set: ctypes.c_void_p | None = None
         self._view = _library.EventView()
+        self._watermark_s = watermark_s
         options = _library.Options(
             size=ctypes.sizeof(_library.Options),
             is_exclusive=exclusive,
@@ -239,15 +242,25 @@ class ReaderSet:
 
         Other threads run meanwhile, but those that call this set wait for a second at most.
         """
-        end = None if timeout is None else time.monotonic() + timeout
+        end = math.inf if timeout is None else time.monotonic() + timeout
+        # The end of the watermark's time, if a slice has ended before the watermark.
+        watermark_end = math.inf
         while True:
-            left = _SLICE_S if end is None else max(0.0, end - time.monotonic())
+            begin = time.monotonic()
+            left = min(end, watermark_end) - begin
             result = self._call(library.kmes_reader_set_wait, _ns_of(min(left, _SLICE_S)))
             if result > 0:
-                return True
+                is_slice_over = left > _SLICE_S and time.monotonic() >= begin + _SLICE_S
+                if self._watermark_s == 0 or not is_slice_over:
+                    return True
+                if watermark_end == math.inf:
+                    watermark_end = time.monotonic() + self._watermark_s
+                continue
             # Python handles the signal of an EINTR before the next line: KeyboardInterrupt.
+            if result != -errno.EINTR:
+                watermark_end = math.inf  # nothing is unread
             is_quiet = result in (-errno.ETIMEDOUT, -errno.EINTR)
-            is_over = end is not None and time.monotonic() >= end
+            is_over = time.monotonic() >= end
             # No CPU can be read now: the set tries them again until the caller's time is over.
             is_retried = result == self._call(library.kmes_reader_set_error, 0)
             if not is_quiet and (is_over or not is_retried):
