@@ -150,8 +150,8 @@ int kmes_reader_set_poll(struct kmes_reader_set* set, __u64 timeout_ns,
 /*
  * Returns a descriptor for poll, epoll and event loops, which is readable while a CPU has unread
  * events. The first call makes it, and a thread that waits for the set. The descriptor belongs to
- * the set: do not read it, write it or close it. Errors, as negative numbers: EMFILE, ENFILE,
- * ENOMEM, and EAGAIN if no thread can be made.
+ * the set: do not read it, write it or close it. After closefrom, the next call makes another one.
+ * Errors, as negative numbers: EMFILE, ENFILE, ENOMEM, and EAGAIN if no thread can be made.
  *
  *   struct epoll_event event = {.events = EPOLLIN};
  *   epoll_ctl(epoll, EPOLL_CTL_ADD, kmes_reader_set_fd(set), &event);

@@ -273,11 +273,16 @@ static int make_handle(struct kmes_reader_set* set, struct kmes_set_handle** mad
     return error;
 }
 
+/* In a child of fork, or after closefrom. */
+static bool is_lost(const struct kmes_set_handle* handle) {
+    return handle->is_of_child || !is_still_ours(handle);
+}
+
 int kmes_reader_set_fd(struct kmes_reader_set* set) {
     int error;
 
     pthread_once(&is_prepared_for_fork, prepare_for_fork);
-    if (set->handle && set->handle->is_of_child) kmes_set_close_handle(set);
+    if (set->handle && is_lost(set->handle)) kmes_set_close_handle(set);
     if (!set->handle) {
         error = make_handle(set, &set->handle);
         if (error) return error;
@@ -296,6 +301,7 @@ void kmes_set_close_handle(struct kmes_reader_set* set) {
         end_sleep(handle);
         pthread_mutex_unlock(&handle->lock);
         pthread_join(handle->thread, NULL);
+        kmes_set_end_waits(set, 0); /* those of the thread */
         delist(handle);
     }
     free_handle(handle);

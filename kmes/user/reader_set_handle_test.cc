@@ -498,6 +498,43 @@ TEST_F(HandleTest, ForkLeavesItToTheParent) {
     read_until(1, 1);
 }
 
+// As after closefrom: the program has closed the descriptor, and may have reused its number.
+TEST_F(HandleTest, ClosedDescriptorIsMadeAgain) {
+    start(2);
+    const std::string path = folder_.path("file");
+    const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    open();
+    for (uint64_t i = 1; i <= 8; i++) {
+        const bool is_reused = i % 2, is_of_thread = i % 4 < 2;
+        const int before = fd_;
+
+        if (is_of_thread) drain_and_wait_for_sleep();
+        if (is_reused) {
+            ASSERT_EQ(before, dup2(file, before));
+        } else {
+            close(before);
+        }
+        fd_ = kmes_reader_set_fd(set_);
+        ASSERT_LE(0, fd_);
+        EXPECT_EQ(fd_, kmes_reader_set_fd(set_));
+        EXPECT_TRUE(is_readable(fd_));
+        if (is_reused) {
+            EXPECT_NE(before, fd_);
+            close(before);
+        }
+        drain_and_wait_for_sleep();
+        EXPECT_FALSE(is_readable(fd_));
+        emit(1);
+        read_until(1, i);
+    }
+    struct stat status = {};
+
+    EXPECT_EQ(0, fstat(file, &status));
+    EXPECT_EQ(0, status.st_size);
+    close(file);
+}
+
 TEST_F(HandleTest, WritesIntoNoFileThatHasItsNumber) {
     start(1);
     open();
