@@ -9,6 +9,11 @@
  *                     the waker
  *   the waker         a kernel thread: takes the marked lists, and calls do_futex for each buffer
  *
+ * A processor that dies or starts executes code while it is not online. An irq_work that is raised
+ * there may never run: its self-IPI is lost, and the work stays pending. kmes_wake_queue therefore
+ * marks the list itself on such a processor. It cannot wake the waker in every context. A callback
+ * of CPU hotplug wakes the waker after the processor is dead or online.
+ *
  * The kernel exports no function that wakes a futex. A kprobe that is never armed finds do_futex,
  * and a static call calls it, which is correct under IBT and CFI too. do_futex takes an address of
  * a process. The waker therefore has an mm, that of the process that loads the module, in which the
@@ -20,6 +25,7 @@
  * metadata file, by this mapping.
  */
 #include <linux/completion.h>
+#include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/mutex.h> /* futex.h of 6.12 needs it */
@@ -68,10 +74,19 @@ static struct task_struct* waker;
 static struct mm_struct* waker_mm;
 static unsigned long waker_address; /* of the metadata file, in waker_mm */
 static DECLARE_WAIT_QUEUE_HEAD(settled);
+static int state_dead; /* of CPU hotplug: a processor is dead */
+static int state_online;
 
 static void raise(struct irq_work* work) {
     cpumask_set_cpu(smp_processor_id(), &marked);
     wake_up_process(waker);
+}
+
+/* Runs on a processor that is online. The list of `number` may be marked since that processor was
+ * not online. The hotplug code orders the mark before this call. */
+static int wake_waker(unsigned number) {
+    wake_up_process(waker);
+    return 0;
 }
 
 /* Called in the critical section of the CPU that wrote to the buffer. Its reference keeps the
@@ -82,12 +97,16 @@ void kmes_wake_queue(struct kmes_memory* memory) {
     if (test_and_set_bit(KMES_IS_QUEUED, &memory->is_wake_queued)) return;
     kmes_memory_get(memory);
     /* A nudge comes without a critical section. It must not migrate before the irq_work is raised,
-     * which marks the list of its processor. */
+     * which marks the list of its processor. Without preemption the processor also stays online, or
+     * stays not online. A dying processor still runs each irq_work that it raised before. */
     preempt_disable_notrace();
     cpu = raw_cpu_ptr(&wake_cpus);
     atomic64_inc(&cpu->queued);
     llist_add(&memory->wake_node, &cpu->queue);
-    irq_work_queue(&cpu->raise);
+    if (likely(cpu_online(raw_smp_processor_id())))
+        irq_work_queue(&cpu->raise);
+    else
+        cpumask_set_cpu(raw_smp_processor_id(), &marked);
     preempt_enable_notrace();
 }
 
@@ -149,7 +168,7 @@ static bool is_any_marked(void) {
 }
 
 /* The mark is cleared before the list is taken: a later addition marks the list again. Both are
- * full barriers, here and in the irq_work (whose queueing follows llist_add). */
+ * full barriers here, and llist_add is one before the mark is set. */
 static void issue_marked(void) {
     unsigned number;
 
@@ -311,6 +330,30 @@ static int adopt_mm(void) {
     return 0;
 }
 
+/* The waker exists, and no emission is possible yet. Call it without locks: it takes the CPU
+ * hotplug lock. */
+static int follow_cpus(void) {
+    state_dead = cpuhp_setup_state_nocalls(CPUHP_BP_PREPARE_DYN, "kmes:dead", NULL, wake_waker);
+    if (state_dead < 0) return state_dead;
+    state_online = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "kmes:online", wake_waker, NULL);
+    if (state_online >= 0) return 0;
+    cpuhp_remove_state_nocalls(state_dead);
+    return state_online;
+}
+
+static int start_waker(void) {
+    int error;
+
+    waker = kthread_run(run_waker, NULL, "kmes_waker");
+    if (IS_ERR(waker)) return PTR_ERR(waker);
+    /* The scheduler moves a real-time task away from a processor that another one monopolises. An
+     * ordinary task can remain there, and with it every wake of every CPU. */
+    sched_set_fifo_low(waker);
+    error = follow_cpus();
+    if (error) kthread_stop(waker);
+    return error;
+}
+
 int kmes_wake_init(void) {
     int error = find_do_futex();
     int cpu;
@@ -321,23 +364,19 @@ int kmes_wake_init(void) {
         init_llist_head(&per_cpu(wake_cpus, cpu).queue);
         per_cpu(wake_cpus, cpu).raise = IRQ_WORK_INIT_HARD(raise);
     }
-    waker = kthread_run(run_waker, NULL, "kmes_waker");
-    if (!IS_ERR(waker)) {
-        /* The scheduler moves a real-time task away from a processor that another one monopolises.
-         * An ordinary task can remain there, and with it every wake of every CPU. */
-        sched_set_fifo_low(waker);
-        return 0;
-    }
-    error = PTR_ERR(waker);
-    mmput(waker_mm);
+    error = start_waker();
+    if (error) mmput(waker_mm);
     return error;
 }
 
 /* No emission is possible any more. Queued wakes are still issued: the waker stops with empty
- * lists. */
+ * lists. A callback of CPU hotplug has returned before its state is removed, so the waker exists
+ * until then. Call it without locks. */
 void kmes_wake_exit(void) {
     int cpu;
 
+    cpuhp_remove_state_nocalls(state_online);
+    cpuhp_remove_state_nocalls(state_dead);
     for_each_possible_cpu(cpu) irq_work_sync(&per_cpu(wake_cpus, cpu).raise);
     kthread_stop(waker);
     mmput(waker_mm);

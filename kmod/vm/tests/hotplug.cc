@@ -2,7 +2,8 @@
 //
 // guest_test hotplug: CPU 1 goes offline and comes back while it emits, and while the rings are
 // resized; its sequence continues. guest_test hotplug late: CPU 1 comes online after the module was
-// loaded. Its emissions are counted as dropped, and nothing else happens.
+// loaded. Its emissions are counted as dropped, and nothing else happens. guest_test hotplug wake:
+// an event of a CPU that goes offline or comes online wakes a consumer.
 #include <unistd.h>
 
 #include <atomic>
@@ -85,12 +86,52 @@ void comes_late() {
     EXPECT_EQUAL(device.emit("hotplug", "here"), 0);
 }
 
+// Emits one event on CPU 1 in `symbol`, while CPU 1 goes offline or comes online. CPU 1 is not
+// online there, and its irq_works do not run any more, or not yet.
+void wakes_from(const Device& device, const std::string& symbol, bool is_online_after) {
+    pin_to_cpu(0);
+    EXPECT_EQUAL(run("insmod /kmes/modules/kmes_sample.ko period_ms=1000000 symbol=" + symbol), 0);
+    const Buffer buffer(device, 1);
+    Sleeper sleeper;
+    std::thread thread([&] { sleep_on(buffer, &sleeper); });
+    EXPECT(wait_until(20, [&] { return is_in_futex(sleeper); }));
+    const std::uint64_t events = device.statistics(1).events;
+    EXPECT(!sleeper.is_woken);
+    set_online(is_online_after);
+    EXPECT_EQUAL(device.statistics(1).events, events + 1);
+    if (!wait_until(20, [&] { return sleeper.is_woken.load(); }))
+        fail(__FILE__, __LINE__, "an event in " + symbol + " wakes no consumer");
+    thread.join();
+    EXPECT_EQUAL(run("rmmod kmes_sample"), 0);
+    std::printf("%s: the consumer is woken\n", symbol.c_str());
+}
+
+void wakes() {
+    const Device device;
+    for (int i = 0; i < 3; ++i) {
+        wakes_from(device, "sched_cpu_dying", false);
+        wakes_from(device, "sched_cpu_starting", true);
+    }
+    // Later wakes of the CPU are not lost either.
+    const Buffer buffer(device, 1);
+    Sleeper sleeper;
+    std::thread thread([&] { sleep_on(buffer, &sleeper); });
+    EXPECT(wait_until(20, [&] { return is_in_futex(sleeper); }));
+    pin_to_cpu(1);
+    EXPECT_EQUAL(device.emit("hotplug", "up"), 0);
+    pin_to_cpu(0);
+    EXPECT(wait_until(20, [&] { return sleeper.is_woken.load(); }));
+    thread.join();
+}
+
 }  // namespace
 
 void test_hotplug(const Arguments& arguments) {
     EXPECT_EQUAL(cpus_online(), 2);
     if (!arguments.empty() && arguments[0] == "late")
         comes_late();
+    else if (!arguments.empty() && arguments[0] == "wake")
+        wakes();
     else
         goes_and_comes();
 }

@@ -2,9 +2,11 @@
 #include "support.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -188,6 +190,23 @@ void prepare_failures() {
     }
     EXPECT(write_file(debug + "fail_page_alloc/min-order", "0"));
     EXPECT(write_file(debug + "fail_page_alloc/ignore-gfp-highmem", "N"));
+}
+
+void sleep_on(const Buffer& buffer, Sleeper* me) {
+    kmes_metadata_v1* page = buffer.metadata();
+    const __u32 counter = __atomic_load_n(&page->futex_counter, __ATOMIC_ACQUIRE);
+    __atomic_store_n(&page->need_wake, 1, __ATOMIC_SEQ_CST);
+    me->process = getpid();
+    me->thread = static_cast<int>(syscall(SYS_gettid));
+    while (__atomic_load_n(&page->futex_counter, __ATOMIC_ACQUIRE) == counter)
+        syscall(SYS_futex, &page->futex_counter, FUTEX_WAIT, counter, nullptr, nullptr, 0);
+    me->is_woken = true;
+}
+
+bool is_in_futex(const Sleeper& sleeper) {
+    const std::string path = "/proc/" + std::to_string(sleeper.process) + "/task/" +
+                             std::to_string(sleeper.thread) + "/syscall";
+    return sleeper.thread != 0 && read_file(path).starts_with("202 ");
 }
 
 }  // namespace kmes::guest

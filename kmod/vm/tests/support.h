@@ -8,6 +8,7 @@
 #include <linux/kmes.h>
 #include <sys/types.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -100,6 +101,17 @@ class Buffer {
     std::uint64_t capacity_ = 0;
     int fd_ = -1;
 };
+
+// A thread that sleeps on a buffer. Two processes can share it in memory.
+struct Sleeper {
+    std::atomic<int> process{0};
+    std::atomic<int> thread{0};
+    std::atomic<bool> is_woken{false};
+};
+
+// 5.1.8.2, without the drain: nothing else emits. Returns after a wake and a new counter.
+void sleep_on(const Buffer& buffer, Sleeper* me);
+bool is_in_futex(const Sleeper& sleeper);
 
 // The tests, by name; arguments as in tests.txt.
 using Arguments = std::vector<std::string>;

@@ -2,16 +2,10 @@
 //
 // Two consumers sleep on one buffer: a thread here, and another process with a mapping of its own.
 // One event from each context that may emit wakes both (5.1.7 step 7, E12, E17).
-#include <linux/futex.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <cerrno>
-#include <climits>
-#include <csignal>
 #include <cstdio>
 #include <new>
 #include <thread>
@@ -20,31 +14,6 @@
 
 namespace kmes::guest {
 namespace {
-
-// In memory that both processes share.
-struct Sleeper {
-    std::atomic<int> process{0};
-    std::atomic<int> thread{0};
-    std::atomic<bool> is_woken{false};
-};
-
-// 5.1.8.2, without the drain: nothing else emits here.
-void sleep_on(const Buffer& buffer, Sleeper* me) {
-    kmes_metadata_v1* page = buffer.metadata();
-    const __u32 counter = __atomic_load_n(&page->futex_counter, __ATOMIC_ACQUIRE);
-    __atomic_store_n(&page->need_wake, 1, __ATOMIC_SEQ_CST);
-    me->process = getpid();
-    me->thread = static_cast<int>(syscall(SYS_gettid));
-    while (__atomic_load_n(&page->futex_counter, __ATOMIC_ACQUIRE) == counter)
-        syscall(SYS_futex, &page->futex_counter, FUTEX_WAIT, counter, nullptr, nullptr, 0);
-    me->is_woken = true;
-}
-
-bool is_in_futex(const Sleeper& sleeper) {
-    const std::string path = "/proc/" + std::to_string(sleeper.process) + "/task/" +
-                             std::to_string(sleeper.thread) + "/syscall";
-    return sleeper.thread != 0 && read_file(path).starts_with("202 ");
-}
 
 void one_wake(const Device& device, const std::string& context, Sleeper* sleepers) {
     for (int i = 0; i < 2; ++i) new (&sleepers[i]) Sleeper;
