@@ -110,24 +110,33 @@ static int ioctl_emit(struct kmes_open* open, void __user* argument) {
     return error;
 }
 
-static int ioctl_emit_batch(struct kmes_open* open, void __user* argument) {
+/* Sets batch->emitted. An invalid count is rejected before anything is staged. */
+static int emit_batch(struct kmes_open* open, struct kmes_ioctl_emit_batch* batch) {
     u64 max_event_bytes = READ_ONCE(kmes_real_world->max_event_bytes);
     u64 bytes = max(max_event_bytes, KMES_BATCH_STAGING_BYTES);
-    struct kmes_ioctl_emit_batch batch;
     struct kmes_staging* staging;
     struct kmes_call call;
     int error;
 
-    if (!capable(CAP_AUDIT_WRITE)) return -EPERM;
-    if (copy_from_user(&batch, argument, sizeof(batch))) return -EFAULT;
-    batch.emitted = 0;
+    batch->emitted = 0;
+    if (batch->count == 0 || batch->count > KMES_BATCH_MAX_ENTRIES) return -EINVAL;
     staging = take_staging(open, bytes);
     if (!staging) return -ENOMEM;
     call = make_call(staging->event, bytes, max_event_bytes);
-    error =
-        kmes_call_emit_batch(&call, (const struct kmes_emit_entry*)(uintptr_t)batch.entries_address,
-                             batch.count, &batch.emitted);
+    error = kmes_call_emit_batch(&call,
+                                 (const struct kmes_emit_entry*)(uintptr_t)batch->entries_address,
+                                 batch->count, &batch->emitted);
     give_staging(open, staging);
+    return error;
+}
+
+static int ioctl_emit_batch(struct kmes_open* open, void __user* argument) {
+    struct kmes_ioctl_emit_batch batch;
+    int error;
+
+    if (!capable(CAP_AUDIT_WRITE)) return -EPERM;
+    if (copy_from_user(&batch, argument, sizeof(batch))) return -EFAULT;
+    error = emit_batch(open, &batch);
     if (copy_to_user(argument, &batch, sizeof(batch))) return -EFAULT;
     return error;
 }

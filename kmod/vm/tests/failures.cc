@@ -168,6 +168,27 @@ void fail_emit(const Device& device) {
         [] {});
 }
 
+// A batch reports that none of its events was emitted.
+void fail_batch(const Device& device) {
+    const char type[] = "failures";
+    kmes_emit_entry entry = {};
+    entry.type = type;
+    entry.type_len = sizeof type - 1;
+    fail_each(
+        device, "open and emit a batch",
+        [&] {
+            const int fd = open(KMES_DEVICE, O_RDWR | O_CLOEXEC);
+            if (fd < 0) return errno;
+            kmes_ioctl_emit_batch batch = {reinterpret_cast<std::uintptr_t>(&entry), 1, 77};
+            const int error = ioctl_error(fd, KMES_IOC_EMIT_BATCH, &batch);
+            close(fd);
+            // EFAULT can mean that the argument itself was not copied.
+            if (error != EFAULT) EXPECT_EQUAL(batch.emitted, error ? 0 : 1);
+            return error;
+        },
+        [] {});
+}
+
 }  // namespace
 
 void test_failures(const Arguments&) {
@@ -175,6 +196,7 @@ void test_failures(const Arguments&) {
     const Device device;
     fail_open(device);
     fail_emit(device);
+    fail_batch(device);
     fail_attach(device);
     fail_attach_cpu(device);
     fail_map(device);
