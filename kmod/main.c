@@ -24,7 +24,8 @@ module_param_named(boot_phase, kmes_parameters.boot_phase, bool, 0444);
 MODULE_PARM_DESC(boot_phase, "begin without rings, until KMES_IOC_REGISTRY_AVAILABLE (0)");
 module_param_named(buffers_max, kmes_parameters.buffers_max, uint, 0444);
 MODULE_PARM_DESC(buffers_max,
-                 "buffers that can exist at a time, retired ones too: 64 .. 1048576 (4096)");
+                 "buffers that can exist at a time, retired ones too: 64 .. 1048576, and at least "
+                 "two for each CPU (4096)");
 
 /* Rejects a write to a read-only parameter. */
 static int refuse(const char* text, const struct kernel_param* parameter) {
@@ -52,6 +53,26 @@ static u32 cpu_count(void) {
     return cpumask_last(cpu_online_mask) + 1;
 }
 
+/* A resize, and the end of the boot phase, need two buffers for each CPU at a time. */
+static int check_buffers_max(void) {
+    u32 cpus = cpu_count();
+
+    if (kmes_parameters.buffers_max < 64 || kmes_parameters.buffers_max > 1048576) {
+        pr_err("not loaded: buffers_max=%u: not 64..1048576\n", kmes_parameters.buffers_max);
+        return -EINVAL;
+    }
+    if (cpus > KMES_CPUS_MAX) {
+        pr_err("not loaded: %u CPUs; at most %u\n", cpus, KMES_CPUS_MAX);
+        return -EINVAL;
+    }
+    if (kmes_parameters.buffers_max < 2 * cpus) {
+        pr_err("not loaded: buffers_max=%u: a resize of %u CPUs needs at least %u\n",
+               kmes_parameters.buffers_max, cpus, 2 * cpus);
+        return -EINVAL;
+    }
+    return 0;
+}
+
 static int check_parameters(void) {
     if (PAGE_SIZE != KMES_PAGE_BYTES) {
         pr_err("not loaded: ring format 1 needs pages of 4096 bytes, here they have %lu (E22)\n",
@@ -68,15 +89,7 @@ static int check_parameters(void) {
                kmes_parameters.max_event_size);
         return -EINVAL;
     }
-    if (kmes_parameters.buffers_max < 64 || kmes_parameters.buffers_max > 1048576) {
-        pr_err("not loaded: buffers_max=%u: not 64..1048576\n", kmes_parameters.buffers_max);
-        return -EINVAL;
-    }
-    if (cpu_count() > KMES_CPUS_MAX) {
-        pr_err("not loaded: %u CPUs; at most %u\n", cpu_count(), KMES_CPUS_MAX);
-        return -EINVAL;
-    }
-    return 0;
+    return check_buffers_max();
 }
 
 static int make_real_world(void) {
