@@ -279,7 +279,7 @@ void kmes_wake_settle(void) {
 }
 
 static int find_do_futex(void) {
-    struct kprobe probe = {.symbol_name = "do_futex"};
+    struct kprobe probe = {.symbol_name = "do_futex", .flags = KPROBE_FLAG_DISABLED};
     int error = register_kprobe(&probe);
 
     if (error) {
