@@ -212,20 +212,25 @@ static int swap_all(struct kmes_world* world, struct swap_work* works, u64 capac
     return 0;
 }
 
+/* Emits the event of a failed resize. Returns the error of the ioctl. */
+static int say_failed(const struct kmes_world* world, u64 capacity, int error) {
+    /* Some allocations in the kernel also fail because of the signal. */
+    if (error == -EINTR || fatal_signal_pending(current)) {
+        kmes_say("kmes.resize.failed", "BufferCapacity %llu: ended by a signal; %llu stays",
+                 capacity, world->capacity);
+        return -EINTR;
+    }
+    kmes_say("kmes.resize.failed", "BufferCapacity %llu: no memory, error %d; %llu stays", capacity,
+             -error, world->capacity);
+    return -ENOMEM;
+}
+
 static int resize(struct kmes_world* world, u64 capacity) {
     struct swap_work* works = kvcalloc(world->cpus, sizeof(*works), GFP_KERNEL);
     int error = works ? make_all(world, capacity, works) : -ENOMEM;
 
-    if (error) {
-        kmes_say("kmes.resize.failed", "BufferCapacity %llu: no memory, error %d; %llu stays",
-                 capacity, -error, world->capacity);
-        error = -ENOMEM;
-    } else {
-        error = swap_all(world, works, capacity);
-        if (error)
-            kmes_say("kmes.resize.failed", "BufferCapacity %llu: ended by a signal; %llu stays",
-                     capacity, world->capacity);
-    }
+    if (!error) error = swap_all(world, works, capacity);
+    if (error) error = say_failed(world, capacity, error);
     if (works) put_all(world, works);
     kvfree(works);
     return error;
@@ -243,10 +248,20 @@ static void set_boot_capacity(struct kmes_world* world, u64 capacity) {
     mutex_unlock(&world->lock);
 }
 
-int kmes_world_configure(struct kmes_world* world, const struct kmes_ioctl_configure* wanted) {
-    int error;
+/* Takes configuration_lock. A fatal signal ends the wait with -EINTR and an event. Another change
+ * of the configuration is in progress then, so the event does not name the current values. */
+static int lock_configuration(struct kmes_world* world, const struct kmes_ioctl_configure* wanted) {
+    if (!mutex_lock_killable(&world->configuration_lock)) return 0;
+    kmes_say("kmes.config.refused",
+             "BufferCapacity %llu, MaxEventSize %llu: ended by a signal; nothing changes",
+             wanted->buffer_capacity, wanted->max_event_size);
+    return -EINTR;
+}
 
-    if (mutex_lock_killable(&world->configuration_lock)) return -EINTR;
+int kmes_world_configure(struct kmes_world* world, const struct kmes_ioctl_configure* wanted) {
+    int error = lock_configuration(world, wanted);
+
+    if (error) return error;
     error = check(world, wanted);
     if (!error && wanted->buffer_capacity) {
         if (world->is_boot)
@@ -261,9 +276,9 @@ int kmes_world_configure(struct kmes_world* world, const struct kmes_ioctl_confi
 
 int kmes_world_registry_available(struct kmes_world* world,
                                   const struct kmes_ioctl_configure* wanted) {
-    int error;
+    int error = lock_configuration(world, wanted);
 
-    if (mutex_lock_killable(&world->configuration_lock)) return -EINTR;
+    if (error) return error;
     error = world->is_boot ? check(world, wanted) : -EALREADY;
     if (!error)
         error = resize(world, wanted->buffer_capacity ? wanted->buffer_capacity : world->capacity);

@@ -104,8 +104,11 @@ static int make_real_world(void) {
     struct kmes_world* world = kmes_world_make(&setup);
 
     if (IS_ERR(world)) {
-        pr_err("not loaded: no memory for the buffers of %u CPUs (error %ld)\n", setup.cpus,
-               -PTR_ERR(world));
+        if (PTR_ERR(world) == -EINTR)
+            pr_err("not loaded: a signal ended the load\n");
+        else
+            pr_err("not loaded: no memory for the buffers of %u CPUs (error %ld)\n", setup.cpus,
+                   -PTR_ERR(world));
         return PTR_ERR(world);
     }
     world->capacity = kmes_parameters.buffer_capacity;

@@ -108,9 +108,10 @@ static int take_data_pages(struct kmes_memory* memory, int node) {
     u32 i;
 
     for (i = 0; i < memory->data_pages; i++) {
-        struct page* page = NULL;
+        struct page* page;
 
-        if (!fatal_signal_pending(current)) page = alloc_pages_node(node, KMES_GFP | __GFP_ZERO, 0);
+        if (fatal_signal_pending(current)) return -EINTR;
+        page = alloc_pages_node(node, KMES_GFP | __GFP_ZERO, 0);
         if (!page) return -ENOMEM;
         memory->pages[1 + i] = page;
         memory->pages[1 + memory->data_pages + i] = page;

@@ -211,7 +211,7 @@ int kmes_memory_init(void);
 void kmes_memory_exit(void);
 
 /* Makes a fresh buffer with one reference, owned by the caller. An ERR_PTR: -ENOMEM, -EINVAL,
- * -ENFILE (no slot). */
+ * -ENFILE (no slot), -EINTR (a fatal signal). */
 struct kmes_memory* kmes_memory_make(struct kmes_world* world,
                                      const struct kmes_memory_setup* setup);
 void kmes_memory_get(struct kmes_memory* memory); /* any context */

@@ -76,10 +76,10 @@ struct kmes_ioctl_emit_batch {
 
 /*
  * Configuration. CAP_SYS_ADMIN, else EPERM. 0 leaves a value as it is. EINVAL: a value that is not
- * valid; ENOMEM: no memory for the new buffers; EINTR: killed while it waited for a CPU that comes
- * or goes, or for another configuration. Nothing changes then, and an event of origin class 1 says
- * so. With KMES_IOC_REGISTRY_AVAILABLE it is also the end of the boot phase (5.1.2); EALREADY when
- * that is over.
+ * valid; ENOMEM: no memory for the new buffers; EINTR: killed while it allocated memory, or while
+ * it waited for a CPU that comes or goes, or for another configuration. Nothing changes then, and
+ * an event of origin class 1 says so. With KMES_IOC_REGISTRY_AVAILABLE it is also the end of the
+ * boot phase (5.1.2); EALREADY when that is over.
  */
 struct kmes_ioctl_configure {
     __u64 buffer_capacity; /* bytes: a power of two, 64 KiB .. 256 MiB */

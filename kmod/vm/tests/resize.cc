@@ -2,11 +2,17 @@
 //
 // guest_test resize TIMES: resizes the rings TIMES times, while every CPU emits from every context
 // and readers follow. Sequences only grow, nothing is torn, every swap is counted, and in the end
-// there are as many pages as at the beginning (5.1.4, E10, E18).
+// there are as many pages as at the beginning (5.1.4, E10, E18). guest_test resize killed: SIGKILL
+// ends a configuration. Nothing has changed, and an event says so.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cinttypes>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <thread>
@@ -81,10 +87,71 @@ void nudges_come_between_resizes(const Device& device) {
     EXPECT(*generation >= retired + kNudges);
 }
 
+// Returns whether CPU 0 has an event with this text. Its ring has not wrapped yet.
+bool has_event(const Device& device, const std::string& text) {
+    const Buffer buffer(device, 0);
+    const __u64 end = __atomic_load_n(&buffer.metadata()->write_pos, __ATOMIC_ACQUIRE);
+    const auto bytes = static_cast<std::size_t>(std::min<__u64>(end, buffer.capacity()));
+    return memmem(buffer.data(), bytes, text.data(), text.size()) != nullptr;
+}
+
+template <class Body>
+pid_t start(int cpu, const Body& body) {
+    const pid_t child = fork();
+    EXPECT(child >= 0);
+    if (child != 0) return child;
+    pin_to_cpu(cpu);
+    const Device own;
+    body(own);
+    _exit(0);
+}
+
+void end(pid_t child) {
+    EXPECT(kill(child, SIGKILL) == 0);
+    EXPECT(waitpid(child, nullptr, 0) == child);
+}
+
+void killed_while_it_allocates(const Device& device, std::uint64_t capacity) {
+    const std::int64_t pages = read_number(PAGES);
+    for (int i = 0;; ++i) {
+        EXPECT(i < 20);
+        const pid_t child = start(0, [](const Device& own) { own.configure(1 << 27, 0); });
+        while (read_number(PAGES) < pages + 500 && device.statistics(0).capacity == capacity) {
+        }
+        end(child);
+        if (device.statistics(0).capacity == capacity) break;
+        // The resize was faster.
+        EXPECT_EQUAL(device.configure(capacity, 0), 0);
+    }
+    EXPECT(wait_until(20, [&] { return read_number(PAGES) == pages; }));
+    EXPECT(has_event(device, "BufferCapacity 134217728: ended by a signal"));
+}
+
+void killed_while_it_waits(const Device& device) {
+    const pid_t other = start(1, [](const Device& own) {
+        for (int i = 0;; ++i) EXPECT_EQUAL(own.configure(i % 2 ? 1 << 24 : 1 << 25, 0), 0);
+    });
+    const std::string text = "BufferCapacity 131072, MaxEventSize 0: ended by a signal";
+    for (int i = 0; !has_event(device, text); ++i) {
+        EXPECT(i < 200);
+        const pid_t child = start(0, [](const Device& own) { own.configure(1 << 17, 0); });
+        usleep(20000);
+        end(child);
+    }
+    end(other);
+}
+
 }  // namespace
 
 void test_resize(const Arguments& arguments) {
     EXPECT(arguments.size() == 1);
+    if (arguments[0] == "killed") {
+        const Device device;
+        pin_to_cpu(1);
+        killed_while_it_allocates(device, device.statistics(0).capacity);
+        killed_while_it_waits(device);
+        return;
+    }
     const int times = std::stoi(arguments[0]);
     const std::int64_t pages = read_number(PAGES);
     const Device device;
