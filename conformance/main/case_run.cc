@@ -134,11 +134,12 @@ RunOptions run_options(const Options& options) {
     return run;
 }
 
-CasesOfLevels cases_of_levels(const std::vector<Case>& cases) {
+// Counts the cases of a run without options, and those that an option of this run adds.
+CasesOfLevels cases_of_levels(const std::vector<Case>& cases, const StageSettings& settings) {
     CasesOfLevels counts{};
     for (const Case& each : cases) {
         const bool is_usual = each.demand == Demand::always || each.demand == Demand::explored;
-        if (is_usual) ++counts.at(static_cast<std::size_t>(each.level));
+        if (is_usual || is_demanded(each, settings)) ++counts.at(static_cast<std::size_t>(each.level));
     }
     return counts;
 }
@@ -166,7 +167,7 @@ class Run {
         report_.capacity_bytes = options.capacity_bytes;
         report_.seed = options.seed;
         report_.suite = around.suite;
-        report_.suite_cases = cases_of_levels(around.cases);
+        report_.suite_cases = cases_of_levels(around.cases, settings_);
         report_.machine = around.machine;
         report_.began = std::time(nullptr);
         report_.options = run_options(options);

@@ -218,6 +218,31 @@ TEST(Statement, HasTheClauseOfAFailureThatAllReportsHave) {
     EXPECT_EQ(shell.run({"verify", statement, json}), 0) << shell.error.str();
 }
 
+// A case that an option adds cannot take the place of a case that --without omits.
+TEST(Statement, CountsTheCasesThatAnOptionAdds) {
+    const Folder folder;
+    const std::string json = folder.file("j");
+    const std::string statement = folder.file("s");
+    Shell shell;
+    shell.cases.push_back(case_of("5.1.9/shared", Level::must, Demand::shared));
+    const std::vector<std::string> reports = {"--report", "statement:" + statement, "--report",
+                                              "json:" + json};
+    const auto must_line = [&](std::vector<std::string> options) {
+        options.insert(options.end(), reports.begin(), reports.end());
+        EXPECT_EQ(shell.test(options), 0) << shell.error.str();
+        EXPECT_EQ(shell.run({"verify", statement, json}), 0) << shell.error.str();
+        const std::string text = read_file(statement);
+        const std::size_t begin = text.find("must: ");
+        return text.substr(begin, text.find('\n', begin) - begin);
+    };
+    EXPECT_EQ(must_line({}), "must:          passed (2 of 2 cases ran: 2 passed)");
+    EXPECT_EQ(must_line({"--shared"}), "must:          passed (3 of 3 cases ran: 3 passed)");
+    EXPECT_EQ(must_line({"--shared", "--without", "5.1.6/b"}),
+              "must:          incomplete (2 of 3 cases ran: 2 passed)");
+    EXPECT_EQ(must_line({"--explore", "off"}),
+              "must:          passed (2 of 2 cases ran: 2 passed)");
+}
+
 TEST(Statement, NeedsTheJsonReport) {
     Shell shell;
     EXPECT_EQ(shell.test({"--report", "statement"}), 2);

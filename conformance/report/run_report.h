@@ -69,8 +69,8 @@ struct RunOptions {
     bool operator==(const RunOptions&) const = default;
 };
 
-// The number of cases of each level, without those that --shared, --soak and --stream add. The
-// index is the Level.
+// The number of cases of each level: those of a run without options, and those that an option of
+// the run adds. The index is the Level.
 using CasesOfLevels = std::array<std::uint64_t, 4>;
 
 struct RunReport {
