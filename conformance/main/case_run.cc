@@ -139,7 +139,8 @@ CasesOfLevels cases_of_levels(const std::vector<Case>& cases, const StageSetting
     CasesOfLevels counts{};
     for (const Case& each : cases) {
         const bool is_usual = each.demand == Demand::always || each.demand == Demand::explored;
-        if (is_usual || is_demanded(each, settings)) ++counts.at(static_cast<std::size_t>(each.level));
+        if (is_usual || is_demanded(each, settings))
+            ++counts.at(static_cast<std::size_t>(each.level));
     }
     return counts;
 }
@@ -188,10 +189,9 @@ class Run {
             const std::string error = save_folder_.open(*options_.save_folder);
             if (!error.empty()) return say(around_, kExitUsage, error);
         }
-        CaseList expected;
         if (!options_.expect_unsupported.empty()) {
-            expected = read_case_list(options_.expect_unsupported, around_.cases);
-            if (!expected.error.empty()) return say(around_, kExitUsage, expected.error);
+            expected_ = read_case_list(options_.expect_unsupported, around_.cases);
+            if (!expected_.error.empty()) return say(around_, kExitUsage, expected_.error);
         }
         if (const int status = open_known_failures(); status != 0) return status;
         const std::string problem = around_.check_set_up(settings_);
@@ -207,10 +207,9 @@ class Run {
         if (report_.interrupted) say_interrupted();
         if (!write_reports() || save_failed_ || has_trouble_) return kExitSuite;
         if (report_.interrupted) return around_.stop.status_or(kExitSuite);
-        int status = exit_status(report_);
-        if (!options_.expect_unsupported.empty())
-            status = say_differences(differences(report_, expected.ids), status);
-        return say_differences(stale_, status);
+        const int status = exit_status(report_);
+        for (const ListDifference& each : report_.differences) say(around_, status, each.message);
+        return status;
     }
 
   private:
@@ -247,13 +246,6 @@ class Run {
                });
     }
 
-    // A difference makes the run fail. An error of the suite takes precedence.
-    int say_differences(const std::vector<std::string>& lines, int status) const {
-        const int worse = status == kExitSuite ? status : kExitFailed;
-        for (const std::string& line : lines) say(around_, worse, line);
-        return lines.empty() ? status : worse;
-    }
-
     // Checks before the run that the list can be read and, if necessary, written.
     int open_known_failures() {
         if (options_.known_failures.empty()) return 0;
@@ -273,9 +265,9 @@ class Run {
 
     // After the run: marks the known failures, and returns the differences. A fixed list has none.
     // An interrupted run fixes nothing.
-    std::vector<std::string> settle_known_failures() {
+    std::vector<ListDifference> settle_known_failures() {
         if (options_.known_failures.empty()) return {};
-        const std::vector<std::string> lines = known_.compare(around_.cases, report_);
+        const std::vector<ListDifference> lines = known_.compare(around_.cases, report_);
         if (!options_.fix_known_failures || report_.interrupted || has_trouble_) return lines;
         if (!known_file_.commit(known_.fixed(around_.cases, report_))) {
             note_trouble(known_file_.error());
@@ -284,6 +276,15 @@ class Run {
         for (CaseResult& result : report_.results)
             result.is_known = result.verdict == Verdict::fail;
         return {};
+    }
+
+    // Fills in the differences. An interrupted run reports none.
+    void settle_lists() {
+        const std::vector<ListDifference> stale = settle_known_failures();
+        if (report_.interrupted) return;
+        if (!options_.expect_unsupported.empty())
+            report_.differences = differences(report_, expected_.ids);
+        report_.differences.insert(report_.differences.end(), stale.begin(), stale.end());
     }
 
     void run_cases() {
@@ -308,7 +309,7 @@ class Run {
         draw_traces(progress);
         report_.interrupted = !report_.not_run.empty() && around_.stop;
         report_.seconds = seconds_since(begin);
-        guarded([&] { stale_ = settle_known_failures(); });
+        guarded([&] { settle_lists(); });
         if (prints_console()) guarded([&] { console.end(report_); });
     }
 
@@ -535,7 +536,7 @@ class Run {
     OutputFile file_;
     ReportFiles more_files_;
     KnownFailures known_;
-    std::vector<std::string> stale_;  // differences of the known failures from the run
+    CaseList expected_;
     OutputFile known_file_{"known-failures file"};
     FailureFolder save_folder_;
     bool save_failed_ = false;

@@ -32,16 +32,18 @@ CaseList read_case_list(const std::string& path, const std::vector<Case>& cases)
     return list;
 }
 
-std::vector<std::string> differences(const RunReport& report, const std::set<std::string>& listed) {
-    std::vector<std::string> lines;
+std::vector<ListDifference> differences(const RunReport& report,
+                                        const std::set<std::string>& listed) {
+    std::vector<ListDifference> lines;
     for (const CaseResult& result : report.results) {
         const bool is_unsupported = result.verdict == Verdict::unsupported;
         if (is_unsupported == listed.contains(result.id)) continue;
-        lines.push_back(is_unsupported
+        lines.push_back(
+            {result.id, is_unsupported
                             ? fmt::format("{} is unsupported, and not expected to be: {}",
                                           result.id, printable(result.message))
                             : fmt::format("{} is expected to be unsupported, and was not: {}",
-                                          result.id, verdict_name(result.verdict)));
+                                          result.id, verdict_name(result.verdict))});
     }
     return lines;
 }

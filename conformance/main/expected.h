@@ -25,7 +25,8 @@ CaseList read_case_list(const std::string& path, const std::vector<Case>& cases)
 
 // Returns one line for each difference of the run from the list: an unsupported case that is not
 // listed, or a listed case that was not unsupported. A case that did not run is no difference.
-std::vector<std::string> differences(const RunReport& report, const std::set<std::string>& listed);
+std::vector<ListDifference> differences(const RunReport& report,
+                                        const std::set<std::string>& listed);
 
 }  // namespace kmes::conformance
 

@@ -93,27 +93,30 @@ const KnownFailures::Line* KnownFailures::find(std::string_view id) const {
     return found == lines_.end() ? nullptr : &*found;
 }
 
-std::vector<std::string> KnownFailures::compare(const std::vector<Case>& cases,
-                                                RunReport& report) const {
-    std::vector<std::string> differences;
+std::vector<ListDifference> KnownFailures::compare(const std::vector<Case>& cases,
+                                                   RunReport& report) const {
+    std::vector<ListDifference> differences;
     for (CaseResult& result : report.results) {
         const Line* line = find(result.id);
         if (line == nullptr) continue;
         if (result.verdict == Verdict::pass) {
-            differences.push_back(fmt::format("{} passed, but {} lists it as a known failure",
-                                              printable(result.id), printable(path_)));
+            differences.push_back(
+                {result.id, fmt::format("{} passed, but {} lists it as a known failure",
+                                        printable(result.id), printable(path_))});
         } else if (result.verdict == Verdict::fail && !is_same(line->rest, rest_of(result))) {
-            differences.push_back(fmt::format(
-                "{} failed with another message than {} lists: {}; listed: {}",
-                printable(result.id), printable(path_), rest_of(result), printable(line->rest)));
+            differences.push_back(
+                {result.id,
+                 fmt::format("{} failed with another message than {} lists: {}; listed: {}",
+                             printable(result.id), printable(path_), rest_of(result),
+                             printable(line->rest))});
         } else if (result.verdict == Verdict::fail) {
             result.is_known = true;
         }
     }
     for (const Line& line : lines_) {
         if (!line.id.empty() && find_case(cases, line.id) == nullptr)
-            differences.push_back(fmt::format("{} lists \"{}\", but there is no such case",
-                                              printable(path_), printable(line.id)));
+            differences.push_back({"", fmt::format("{} lists \"{}\", but there is no such case",
+                                                   printable(path_), printable(line.id))});
     }
     return differences;
 }

@@ -26,7 +26,7 @@ class KnownFailures {
     // Marks the failures of the report that are listed with their message. Returns one line for
     // each listed case that passed, that failed with another message, or that `cases` does not
     // contain. A listed case that did not run or is undecided is no difference.
-    std::vector<std::string> compare(const std::vector<Case>& cases, RunReport& report) const;
+    std::vector<ListDifference> compare(const std::vector<Case>& cases, RunReport& report) const;
 
     // Returns the text of a file that fits the run. It keeps comments, and the lines of cases that
     // did not run or are undecided. New failures are appended.

@@ -95,13 +95,20 @@ int rank_of(Verdict verdict) {
     return 4;
 }
 
-// The result of a case of which several shards played a part. A failure is that of the first shard
-// that found one.
+// An unknown failure ranks above a known one, which does not fail the run.
+bool is_below(const CaseResult* a, const CaseResult* b) {
+    return std::pair(rank_of(a->verdict), !a->is_known) <
+           std::pair(rank_of(b->verdict), !b->is_known);
+}
+
+// Returns the part whose verdict is that of the case: the first of the highest rank.
+const CaseResult& decisive_part(const std::vector<const CaseResult*>& parts) {
+    return **std::ranges::max_element(parts, is_below);
+}
+
+// The result of a case of which several shards played a part.
 CaseResult joined(const std::vector<const CaseResult*>& parts) {
-    CaseResult all =
-        **std::ranges::max_element(parts, [](const CaseResult* a, const CaseResult* b) {
-            return rank_of(a->verdict) < rank_of(b->verdict);
-        });
+    CaseResult all = decisive_part(parts);
     if (parts.size() == 1) return all;
     Explored explored{.whole = true};
     double seconds = 0;
@@ -125,10 +132,31 @@ CaseResult joined(const std::vector<const CaseResult*>& parts) {
     return all;
 }
 
+using ShardsByIndex = std::map<std::uint32_t, const RunReport*>;
+using PartsOfCases = std::map<std::string_view, std::vector<const CaseResult*>>;
+
+// Adds the differences that hold for the whole run. A shard that played a part of a case speaks for
+// the case only if its part is the decisive one. Each shard names the lines without a case.
+void add_differences(const ShardsByIndex& by_index, const PartsOfCases& results, RunReport& all) {
+    for (const auto& [index, shard] : by_index) {
+        for (const ListDifference& difference : shard->differences) {
+            const auto parts = results.find(difference.case_id);
+            const auto is_of_case = [&](const CaseResult& result) {
+                return parts != results.end() && &decisive_part(parts->second) == &result;
+            };
+            const bool is_decisive =
+                difference.case_id.empty() || std::ranges::any_of(shard->results, is_of_case);
+            if (is_decisive &&
+                std::ranges::find(all.differences, difference) == all.differences.end())
+                all.differences.push_back(difference);
+        }
+    }
+}
+
 void add_results(const std::vector<RunReport>& shards, Merged& merged) {
-    std::map<std::string_view, std::vector<const CaseResult*>> results;
+    PartsOfCases results;
     std::set<std::string_view> not_run;
-    std::map<std::uint32_t, const RunReport*> by_index;
+    ShardsByIndex by_index;
     for (const RunReport& shard : shards) by_index[shard.shard->index] = &shard;
     for (const auto& [index, shard] : by_index) {
         for (const CaseResult& result : shard->results) results[result.id].push_back(&result);
@@ -147,6 +175,7 @@ void add_results(const std::vector<RunReport>& shards, Merged& merged) {
         else
             merged.report.results.push_back(std::move(result));
     }
+    add_differences(by_index, results, merged.report);
 }
 
 }  // namespace
@@ -164,6 +193,7 @@ Merged merge_shards(const std::vector<RunReport>& shards, const std::vector<std:
             all = shard;
             all.results.clear();
             all.not_run.clear();
+            all.differences.clear();
             all.machine = {};
         }
         all.shard.reset();
@@ -228,8 +258,11 @@ int run_merge(const std::vector<std::string>& arguments, const Surroundings& aro
     around.out << text_of(choice.format.value_or(ReportFormat::console)) << std::flush;
     for (const std::string& line : merged.missing) say(around, kExitSuite, line);
     if (!outputs.commit(text_of)) return say(around, kExitSuite, outputs.error());
+    const int status = exit_status(merged.report);
+    for (const ListDifference& each : merged.report.differences)
+        say(around, status, printable(each.message));
     if (!around.out.good() || !merged.missing.empty()) return kExitSuite;
-    return exit_status(merged.report);
+    return status;
 }
 
 // The first line in which two texts differ, from 1, and its content in each.

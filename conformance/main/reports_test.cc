@@ -268,12 +268,15 @@ TEST(Verify, RefusesOtherFiles) {
 // -- Shards --------------------------------------------------------------------------------------
 
 // Writes the report of each shard to a file.
-std::vector<std::string> run_shards(Shell& shell, const Folder& folder, int total) {
+std::vector<std::string> run_shards(Shell& shell, const Folder& folder, int total,
+                                    const std::vector<std::string>& options = {}) {
     std::vector<std::string> files;
     for (int i = 0; i < total; ++i) {
         shell.shard = {std::to_string(total), std::to_string(i), folder.file("status")};
         files.push_back(folder.file("shard" + std::to_string(i)));
-        shell.test({"--report", "json:" + files.back()});
+        std::vector<std::string> words = options;
+        words.insert(words.end(), {"--report", "json:" + files.back()});
+        shell.test(words);
     }
     shell.shard = {};
     return files;
@@ -347,6 +350,44 @@ TEST(Shards, AreNotMergedWithOthers) {
     EXPECT_EQ(shell.run({"merge"}), 2);
 }
 
+// Each shard reports the stale lines of its own cases, and the merged run has them all.
+TEST(Shards, KeepTheStaleLinesOfAList) {
+    const Folder folder;
+    const std::string known = folder.file("known");
+    const std::string unsupported = folder.file("unsupported");
+    Shell shell;
+    const auto run_and_merge = [&] {
+        const std::vector<std::string> lists = {"--known-failures", known, "--expect-unsupported",
+                                                unsupported};
+        std::vector<std::string> words = run_shards(shell, folder, 2, lists);
+        words.insert(words.begin(), {"merge", "--report", "json"});
+        return shell.run(words);
+    };
+    write_file(known, "E3/d [E9] lost\n");
+    write_file(unsupported, "");
+    EXPECT_EQ(run_and_merge(), 1);
+    EXPECT_EQ(shell.error.str(),
+              "kmes-conformance: E3/d passed, but " + known + " lists it as a known failure\n");
+    const auto json = nlohmann::json::parse(shell.out.str());
+    EXPECT_EQ(json["differences"].size(), 1u);
+    EXPECT_EQ(json["differences"][0]["case"], "E3/d");
+    // A line without a case is one difference, although each shard has it.
+    write_file(known, "E9/gone [E9] lost\n");
+    EXPECT_EQ(run_and_merge(), 1);
+    EXPECT_EQ(shell.error.str(),
+              "kmes-conformance: " + known + " lists \"E9/gone\", but there is no such case\n");
+    write_file(known, "");
+    write_file(unsupported, "5.1.6/b\n");
+    EXPECT_EQ(run_and_merge(), 1);
+    EXPECT_THAT(shell.error.str(), HasSubstr("5.1.6/b is expected to be unsupported"));
+    // A line of a case of another shard is not stale.
+    shell.failures = {{"E3/d", "lost"}};
+    write_file(known, "E3/d [E9] lost\n");
+    write_file(unsupported, "");
+    EXPECT_EQ(run_and_merge(), 0) << shell.error.str();
+    EXPECT_EQ(shell.error.str(), "");
+}
+
 TEST(Shards, AreNumbersOfTheEnvironment) {
     Shell shell;
     for (const auto& [total, index] :
@@ -406,6 +447,30 @@ TEST(Merge, FailsWhereOnePartFailed) {
     std::vector<RunReport> shards = two_parts(Verdict::fail, Verdict::fail);
     std::swap(shards[0], shards[1]);
     EXPECT_EQ(merge_shards(shards, {"1", "0"}).report.results[0].message, "the first");
+}
+
+TEST(Merge, FailsWhereOneOfTwoFailuresIsUnknown) {
+    std::vector<RunReport> shards = two_parts(Verdict::fail, Verdict::fail);
+    shards[0].results[0].is_known = true;
+    const Merged merged = merge_shards(shards, {"0", "1"});
+    EXPECT_EQ(merged.report.results[0].message, "the second");
+    EXPECT_FALSE(merged.report.results[0].is_known);
+    EXPECT_EQ(exit_status(merged.report), 1);
+}
+
+// A shard in which its part of a known failure passed says nothing about the whole case.
+TEST(Merge, TakesADifferenceFromTheDecisivePart) {
+    std::vector<RunReport> shards = two_parts(Verdict::fail, Verdict::pass);
+    shards[0].results[0].is_known = true;
+    shards[1].differences = {{"b/1", "b/1 passed"}};
+    Merged merged = merge_shards(shards, {"0", "1"});
+    EXPECT_THAT(merged.report.differences, IsEmpty());
+    EXPECT_EQ(exit_status(merged.report), 0);
+    shards = two_parts(Verdict::pass, Verdict::pass);
+    for (RunReport& shard : shards) shard.differences = {{"b/1", "b/1 passed"}};
+    merged = merge_shards(shards, {"0", "1"});
+    EXPECT_THAT(merged.report.differences, ElementsAre(ListDifference{"b/1", "b/1 passed"}));
+    EXPECT_EQ(exit_status(merged.report), 1);
 }
 
 TEST(Merge, NamesACaseOfWhichAPartDidNotRun) {

@@ -121,6 +121,19 @@ Json case_to_json(const CaseResult& result, std::string_view layout) {
     return value;
 }
 
+Json differences_to_json(const RunReport& report) {
+    // A line of a list can be longer than any text that a reader of the report accepts.
+    constexpr std::size_t kBytes = 16384;
+    Json list = Json::array();
+    for (const ListDifference& difference : report.differences) {
+        Json value;
+        add_text(value, "case", difference.case_id);
+        value["message"] = cut(valid_utf8(difference.message), kBytes);
+        list.push_back(value);
+    }
+    return list;
+}
+
 Json suite_to_json(const RunReport& report) {
     Json value;
     value["name"] = "kmes-conformance";
@@ -184,9 +197,10 @@ std::string to_json(const RunReport& report) {
     value["cases"] = Json::array();
     for (const CaseResult& result : report.results)
         value["cases"].push_back(case_to_json(result, report.options.layout));
-    // Only a run that ended early has these.
+    // Only a run that failed or ended early has these.
     if (!report.preflight.empty()) value["preflight"] = valid_utf8(report.preflight);
     if (report.interrupted) value["interrupted"] = true;
+    if (!report.differences.empty()) value["differences"] = differences_to_json(report);
     if (!report.not_run.empty()) value["not_run"] = words_to_json(report.not_run);
     value["summary"]["pass"] = summary.pass;
     value["summary"]["fail"] = summary.fail;

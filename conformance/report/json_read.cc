@@ -270,13 +270,24 @@ void read_shard(const JsonReader& json, RunReport& report) {
     report.shard = shard;
 }
 
+std::vector<ListDifference> differences_of(const JsonReader& json) {
+    std::vector<ListDifference> differences;
+    const std::size_t count = json.count(kItems);
+    for (std::size_t i = 0; i < count; ++i) {
+        const JsonReader item = json.item(i);
+        item.expect_names({"case", "message"});
+        differences.push_back({text_in(item, "case"), text_of(item.at("message"))});
+    }
+    return differences;
+}
+
 RunReport read_report(const JsonReader& json) {
     // Check the version first: another version may have other members.
     const JsonReader version = json.at("schema");
     if (version.number(0, kAny64) != kReportSchema)
         version.fail(fmt::format("{}, the only schema that this suite reads", kReportSchema));
     json.expect_names({"schema", "suite", "consumer", "testee", "machine", "run", "shard", "cases",
-                       "preflight", "interrupted", "not_run", "summary"});
+                       "preflight", "interrupted", "differences", "not_run", "summary"});
     RunReport report;
     read_suite(json.at("suite"), report);
     const JsonReader consumer = json.at("consumer");
@@ -300,6 +311,7 @@ RunReport read_report(const JsonReader& json) {
     // No case ran, and the file does not give the exact reason.
     if (!report.preflight.empty()) report.preflight_status = kExitSuite;
     report.interrupted = truth_in(json, "interrupted");
+    if (json.has("differences")) report.differences = differences_of(json.at("differences"));
     if (json.has("not_run")) report.not_run = words_of(json.at("not_run"));
     read_summary(json.at("summary"), report);
     return report;

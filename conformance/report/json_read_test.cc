@@ -91,6 +91,8 @@ RunReport whole_report() {
     report.not_run = {"x/y"};
     report.preflight = "  no event was delivered\n";
     report.interrupted = true;
+    report.differences = {{"", "known lists \"E9/gone\", but there is no such case"},
+                          {"5.1.8/drain", "5.1.8/drain passed, but known lists it"}};
     return report;
 }
 

@@ -5,9 +5,19 @@
 
 namespace kmes::conformance {
 
-int exit_status(const RunReport& report) {
+namespace {
+
+int status_of_cases(const RunReport& report) {
     if (!report.preflight.empty()) return report.preflight_status;
     return report.interrupted ? kExitSuite : exit_status(summarise(report.results));
+}
+
+}  // namespace
+
+int exit_status(const RunReport& report) {
+    const int status = status_of_cases(report);
+    // An error of the suite takes precedence over a difference.
+    return report.differences.empty() || status == kExitSuite ? status : kExitFailed;
 }
 
 }  // namespace kmes::conformance

@@ -73,6 +73,14 @@ struct RunOptions {
 // the run adds. The index is the Level.
 using CasesOfLevels = std::array<std::uint64_t, 4>;
 
+// A line of the file of --known-failures or --expect-unsupported that does not fit the run.
+struct ListDifference {
+    std::string case_id;  // empty: the line names no case of the suite
+    std::string message;  // one line
+
+    bool operator==(const ListDifference&) const = default;
+};
+
 struct RunReport {
     SuiteVersion suite;
     Consumer consumer;
@@ -89,15 +97,17 @@ struct RunReport {
     std::vector<CaseResult> results;
     // The indexes of the failures in the order for a reader; empty: the order of the run.
     std::vector<std::size_t> telling;
-    std::vector<std::string> not_run;  // ids of the cases that the run did not reach
-    bool interrupted = false;          // because of a signal
+    std::vector<std::string> not_run;         // ids of the cases that the run did not reach
+    bool interrupted = false;                 // because of a signal
+    std::vector<ListDifference> differences;  // if not empty, the run has failed
     // If not empty, the adapter cannot work, so no case was run: lines that say what is wrong.
     std::string preflight;
     int preflight_status = 0;  // the exit status in that case
     double seconds = 0;
 };
 
-// Returns the exit status, which follows from the cases, or from an adapter that cannot work. An
+// Returns the exit status, which follows from the cases and the differences, or from an adapter
+// that cannot work. An
 // interrupted run has the status of its signal instead (StopFlag::status_or); without a signal it
 // counts as an error of the suite.
 int exit_status(const RunReport& report);
