@@ -90,7 +90,8 @@ TEST(Preflight, AConsumerThatWorksAndIsWrongGoesOn) {
     for (const char* name :
          {"first-cpu-only", "first-buffer-for-all", "accepts-any-magic", "drops-empty-payloads",
           "eagain-of-the-wait-is-an-error", "no-recheck", "one-event-a-look", "polls", "spins",
-          "never-exits", "exits-at-the-first-end", "moves-tail-pos", "hard-coded-capacity"}) {
+          "never-exits", "exits-at-the-first-end", "moves-tail-pos", "hard-coded-capacity",
+          "begins-at-write-pos"}) {
         const std::string program = std::string("conformance/testees/broken_") + name;
         const Preflight found = run_preflight(play_smoke_stream, settings_of({program}));
         EXPECT_THAT(found.mistakes, IsEmpty()) << name;
