@@ -175,6 +175,8 @@ class Run {
     }
 
     int execute() {
+        if (const std::string twice = find_repeated_file(files()); !twice.empty())
+            return say(around_, kExitUsage, twice);
         if (options_.report_file) {
             const OutputFile::Status status = file_.open(*options_.report_file, &around_.stop);
             if (status != OutputFile::Status::ok) {
@@ -244,6 +246,19 @@ class Run {
                std::ranges::any_of(options.more_reports, [](const ReportTarget& target) {
                    return target.format != ReportFormat::json;
                });
+    }
+
+    // The files that the run writes, and those that a report must not replace.
+    std::vector<NamedFile> files() const {
+        std::vector<NamedFile> files = named_files(options_.more_reports);
+        const auto add = [&](const std::string& option, const std::string& path, bool is_written) {
+            if (!path.empty()) files.push_back({option + " " + path, path, is_written});
+        };
+        add("--report-file", options_.report_file.value_or(""), true);
+        add("--known-failures", options_.known_failures, options_.fix_known_failures);
+        add("--expect-unsupported", options_.expect_unsupported, false);
+        add("--stream", options_.stream, false);
+        return files;
     }
 
     // Checks before the run that the list can be read and, if necessary, written.

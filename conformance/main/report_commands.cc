@@ -238,6 +238,8 @@ int run_merge(const std::vector<std::string>& arguments, const Surroundings& aro
     ReportChoice choice;
     if (const std::string wrong = add_reports(forms, choice); !wrong.empty())
         return say_usage("merge", wrong, around);
+    if (const std::string twice = find_repeated_file(named_files(choice.more)); !twice.empty())
+        return say(around, kExitUsage, twice);
     std::vector<RunReport> shards;
     for (const std::string& name : files) {
         const InputFile file = read_input_file(name, kMaximumReportFileBytes);

@@ -19,6 +19,7 @@
 #include "conformance/report/result.h"
 #include "conformance/report/statement.h"
 #include "conformance/report/tap.h"
+#include "conformance/report/text.h"
 
 namespace kmes::conformance {
 
@@ -84,6 +85,29 @@ std::string add_reports(const std::vector<std::string>& values, ReportChoice& ch
     }
     if (has_format(choice, ReportFormat::statement) && !has_format(choice, ReportFormat::json))
         return "--report statement has the digest of the JSON report; add --report json:FILE";
+    return "";
+}
+
+std::vector<NamedFile> named_files(const std::vector<ReportTarget>& targets) {
+    std::vector<NamedFile> files;
+    for (const ReportTarget& target : targets) {
+        const std::string path = target.file.value_or("");
+        files.push_back(
+            {fmt::format("--report {}:{}", report_format_name(target.format), path), path});
+    }
+    return files;
+}
+
+std::string find_repeated_file(const std::vector<NamedFile>& files) {
+    for (std::size_t i = 0; i < files.size(); ++i) {
+        const auto file = replaced_file(files[i].path);
+        for (std::size_t j = 0; file && j < i; ++j) {
+            const bool is_written = files[i].is_written || files[j].is_written;
+            if (is_written && replaced_file(files[j].path) == file)
+                return fmt::format("{} and {} name the same file; expected another one for each",
+                                   printable(files[j].option), printable(files[i].option));
+        }
+    }
     return "";
 }
 

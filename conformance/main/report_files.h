@@ -43,6 +43,19 @@ inline constexpr const char* kReportHelp =
 // line that says what is wrong.
 std::string add_reports(const std::vector<std::string>& values, ReportChoice& choice);
 
+// A file that an option names.
+struct NamedFile {
+    std::string option;  // with its value, for an error
+    std::string path;
+    bool is_written = true;
+};
+
+std::vector<NamedFile> named_files(const std::vector<ReportTarget>& targets);
+
+// Two outputs in one file would lose the first, and an output in an input would lose the input.
+// Returns one line about the first such pair, or an empty string. Devices and FIFOs may repeat.
+std::string find_repeated_file(const std::vector<NamedFile>& files);
+
 // Returns the report in a form; the console form is for a file.
 std::string report_text(const RunReport& report, ReportFormat format);
 

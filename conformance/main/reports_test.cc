@@ -175,6 +175,36 @@ TEST(KnownFailures, DoNotDependOnNumbers) {
     EXPECT_EQ(without_numbers("thread 31972 at 0x7ffe12ab, 3.5"), "thread # at #, #.#");
 }
 
+// -- Files ---------------------------------------------------------------------------------------
+
+TEST(Files, AreNotNamedTwice) {
+    const Folder folder;
+    const std::string file = folder.file("x");
+    const std::string link = folder.file("link");
+    std::filesystem::create_symlink("x", link);
+    Shell shell;
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"--report", "json:" + file, "--report", "html:" + file},
+          {"--report", "json:" + folder.file("./x"), "--report", "html:" + link},
+          {"--report-file", file, "--report", "json:" + file},
+          {"--known-failures", file, "--fix-known-failures", "--report", "json:" + file},
+          {"--known-failures", file, "--report", "json:" + file},
+          {"--expect-unsupported", file, "--report-file", link}}) {
+        write_file(file, "5.1.5/a [E9] lost\n");
+        EXPECT_EQ(shell.test(words), 2) << words.back();
+        EXPECT_THAT(shell.error.str(), HasSubstr(" name the same file; expected another one"));
+        EXPECT_EQ(read_file(file), "5.1.5/a [E9] lost\n");
+    }
+    EXPECT_THAT(shell.ran, IsEmpty());
+    EXPECT_EQ(shell.run({"merge", "--report", "json:" + file, "--report", "tap:" + file, "none"}),
+              2);
+    EXPECT_THAT(shell.error.str(), HasSubstr(" name the same file"));
+    // A device can have several reports, and two lists can be one file.
+    EXPECT_EQ(shell.test({"--report", "json:/dev/null", "--report", "html:/dev/null"}), 0);
+    write_file(file, "# none\n");
+    EXPECT_EQ(shell.test({"--known-failures", file, "--expect-unsupported", file}), 0);
+}
+
 // -- Statements ----------------------------------------------------------------------------------
 
 TEST(Statement, IsVerified) {

@@ -60,6 +60,16 @@ std::optional<std::string> link_target(const std::string& path) {
     return target.starts_with('/') ? target : folder_of(path) + "/" + target;
 }
 
+// Resolves the links. Stops at a link of procfs, which only the kernel can follow.
+std::string without_links(std::string path) {
+    for (int i = 0; i < kLinksAtMost && !is_in_procfs(path); ++i) {
+        const auto next = link_target(path);
+        if (!next) break;
+        path = *next;
+    }
+    return path;
+}
+
 // Returns the number N if the path is /proc/self/fd/N in one of its spellings.
 std::optional<int> own_descriptor(const std::string& path) {
     std::array<char, PATH_MAX> real;
@@ -105,6 +115,16 @@ int open_for_writing(const std::string& path, bool is_fifo, const StopFlag* stop
 
 }  // namespace
 
+std::optional<std::string> replaced_file(const std::string& path) {
+    const std::string target = without_links(path);
+    if (name_of(target).empty() || link_target(target)) return std::nullopt;
+    struct stat status{};
+    if (::stat(target.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return std::nullopt;
+    std::array<char, PATH_MAX> folder;
+    if (::realpath(folder_of(target).c_str(), folder.data()) == nullptr) return std::nullopt;
+    return std::string(folder.data()) + "/" + name_of(target);
+}
+
 OutputFile::~OutputFile() {
     discard();
 }
@@ -117,7 +137,7 @@ OutputFile::Status OutputFile::refuse(const std::string& why) {
 OutputFile::Status OutputFile::open(const std::string& path, const StopFlag* stop) {
     path_ = target_ = path;
     if (path.empty()) return refuse("the name of the " + what_ + " is empty");
-    follow_links();
+    target_ = without_links(path);
     struct stat status{};
     if (::stat(target_.c_str(), &status) == 0) {
         if (S_ISDIR(status.st_mode)) {
@@ -142,15 +162,6 @@ OutputFile::Status OutputFile::open(const std::string& path, const StopFlag* sto
 OutputFile::Status OutputFile::open_new(const std::string& path) {
     path_ = target_ = path;
     return try_folder();
-}
-
-void OutputFile::follow_links() {
-    for (int i = 0; i < kLinksAtMost; ++i) {
-        if (is_in_procfs(target_)) return;
-        const auto next = link_target(target_);
-        if (!next) return;
-        target_ = *next;
-    }
 }
 
 OutputFile::Status OutputFile::open_in_place(mode_t mode, const StopFlag* stop) {

@@ -7,6 +7,7 @@
 
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,10 @@
 #include "conformance/model/stop_flag.h"
 
 namespace kmes::conformance {
+
+// Returns the canonical path of the regular or new file that an OutputFile would replace. Returns
+// nothing for a device, a FIFO, a descriptor, or a path that cannot be resolved.
+std::optional<std::string> replaced_file(const std::string& path);
 
 class OutputFile {
   public:
@@ -54,8 +59,6 @@ class OutputFile {
     const std::string& error() const { return error_; }
 
   private:
-    // Resolves the links. Stops at a link of procfs, which only the kernel can follow.
-    void follow_links();
     Status open_in_place(mode_t mode, const StopFlag* stop);
     Status refuse(const std::string& why);
     Status try_folder();
