@@ -178,8 +178,8 @@ void declare_deeper(CLI::App& app, RawOptions& raw, Options& options) {
                    "run one case without time limits, and wait for a command on standard input at "
                    "each step")
         ->type_name("CASE");
-    app.add_flag(
-        "!--no-preflight", options.preflight,
+    app.add_flag_callback(
+        "--no-preflight", [&options] { options.preflight = false; },
         "run the cases even where a short run before them (as smoke) shows that the adapter "
         "cannot work");
     app.add_flag("--shared", options.shared,
@@ -232,7 +232,8 @@ std::string footer(const std::vector<std::string>& commands) {
     return text +
            "The program to test, with its arguments, follows after --.\nExit status: 0 nothing "
            "failed and nothing is inconclusive; 1 a case failed; 2 bad usage;\n3 the suite or its "
-           "set-up failed; 4 inconclusive only; 130 and 143 after SIGINT and SIGTERM.";
+           "set-up failed; 4 inconclusive only; 129, 130 and 143 after\nSIGHUP, SIGINT and "
+           "SIGTERM.";
 }
 
 void declare(CLI::App& app, RawOptions& raw, Options& options) {

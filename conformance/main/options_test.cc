@@ -269,6 +269,15 @@ TEST(Options, PrintHelp) {
                              "--soak SECONDS",    "--jobs N"}) {
         EXPECT_THAT(parsed.help, HasSubstr(name));
     }
+    EXPECT_THAT(parsed.help, HasSubstr("--no-preflight  "));
+    EXPECT_THAT(parsed.help, HasSubstr("129, 130 and 143 after\nSIGHUP, SIGINT and SIGTERM."));
+}
+
+TEST(Options, SwitchThePreflightOff) {
+    EXPECT_TRUE(parse_options({"--", "./consumer"}, "", {}).options.preflight);
+    const ParsedOptions parsed = parse_options({"--no-preflight", "--", "./consumer"}, "", {});
+    EXPECT_EQ(parsed.error, "");
+    EXPECT_FALSE(parsed.options.preflight);
 }
 
 }  // namespace
