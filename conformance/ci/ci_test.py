@@ -127,8 +127,9 @@ class GitLab(unittest.TestCase):
         folder = tempfile.mkdtemp(dir=os.environ["TEST_TMPDIR"])
         script = "\n".join(job["script"]).replace(
             "/usr/share/doc/kmes-conformance/ci/", os.path.join(TREE, FOLDER) + "/")
-        given = {**job["variables"], "KMES_PROGRAM": BROKEN, "KMES_OPTIONS": OPTIONS,
-                 "KMES_CONFORMANCE": RUNNER}
+        given = {**job["variables"], "KMES_PROGRAM": BROKEN, "KMES_CONFORMANCE": RUNNER,
+                 # A file that was written on Windows.
+                 "KMES_OPTIONS": OPTIONS.replace("\n", "\r\n")}
         done = shell(script, folder, given)
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertEqual(set(os.listdir(os.path.join(folder, "kmes-reports"))), REPORTS)

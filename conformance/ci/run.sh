@@ -29,6 +29,7 @@ fi
 mkdir -p -- "$REPORTS" || exit 3
 options=()
 while IFS= read -r option; do
+    option=${option%$'\r'}
     [ -z "$option" ] || options+=("$option")
 done <<<"${KMES_OPTIONS-}"
 [ -z "${KMES_KNOWN_FAILURES-}" ] || options+=(--known-failures "$KMES_KNOWN_FAILURES")

@@ -17,6 +17,7 @@ CaseList read_case_list(const std::string& path, const std::vector<Case>& cases)
     CaseList list;
     std::ifstream in(path);
     for (std::string line; std::getline(in, line);) {
+        if (line.ends_with('\r')) line.pop_back();
         if (line.empty() || line.front() == '#') continue;
         const std::string id = line.substr(0, line.find(' '));
         const bool is_known = std::any_of(cases.begin(), cases.end(),

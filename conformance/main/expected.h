@@ -20,7 +20,8 @@ struct CaseList {
 };
 
 // Reads a list with one case id a line. After a space a line can have a reason for people. Lines
-// that begin with '#' and empty lines are ignored. Every id must be one of `cases`.
+// that begin with '#' and empty lines are ignored. A line may end with CR LF. Every id must be one
+// of `cases`.
 CaseList read_case_list(const std::string& path, const std::vector<Case>& cases);
 
 // Returns one line for each difference of the run from the list: an unsupported case that is not

@@ -68,7 +68,8 @@ std::string KnownFailures::read(const std::string& path, bool may_be_missing) {
     std::string_view text = file.text;
     for (std::size_t number = 1; !text.empty(); ++number) {
         const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string line(text.substr(0, end));
+        std::string line(text.substr(0, end));
+        if (line.ends_with('\r')) line.pop_back();
         text.remove_prefix(std::min(end + 1, text.size()));
         if (line.empty() || line.front() == '#') {
             lines_.push_back({"", line});

@@ -15,8 +15,8 @@
 namespace kmes::conformance {
 
 // A line of the file has a case id, a space, the clause in brackets, a space and the message. Empty
-// lines and lines that begin with '#' are comments. The clause is that of the finding itself, so it
-// does not depend on the other failures of the run.
+// lines and lines that begin with '#' are comments. A line may end with CR LF. The clause is that
+// of the finding itself, so it does not depend on the other failures of the run.
 class KnownFailures {
   public:
     // Returns an empty string, or one line that says what is wrong. A missing file is an error

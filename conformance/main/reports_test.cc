@@ -171,6 +171,22 @@ TEST(KnownFailures, SayWhatIsWrongWithTheList) {
     EXPECT_THAT(shell.ran, IsEmpty());
 }
 
+TEST(KnownFailures, MayHaveLinesThatEndWithCrLf) {
+    const Folder folder;
+    const std::string list = folder.file("known");
+    const std::string unsupported = folder.file("unsupported");
+    write_file(list, "# why\r\n\r\nE3/d [E9] lost\r\n");
+    write_file(unsupported, "# none\r\n\r\n");
+    Shell shell;
+    shell.failures = {{"E3/d", "lost"}};
+    const std::vector<std::string> lists = {"--known-failures", list, "--expect-unsupported",
+                                            unsupported};
+    EXPECT_EQ(shell.test(lists), 0) << shell.error.str();
+    shell.verdict = Verdict::unsupported;
+    write_file(unsupported, "E3/d\r\n");
+    EXPECT_EQ(shell.test(lists), 0) << shell.error.str();
+}
+
 TEST(KnownFailures, DoNotDependOnNumbers) {
     EXPECT_EQ(without_numbers("thread 31972 at 0x7ffe12ab, 3.5"), "thread # at #, #.#");
 }
