@@ -490,7 +490,9 @@ class Run {
         add_demanded(words, the_case.demand);
         words.push_back("--");
         words.insert(words.end(), options_.testee.begin(), options_.testee.end());
-        return around_.command + " " + shell_command(words);
+        // A reader of the JSON report refuses longer texts.
+        const std::string command = around_.command + " " + shell_command(words);
+        return std::string(cut(command, kTextBytesInAReport));
     }
 
     // Adds the options that the case needs to run in the same way.
@@ -527,19 +529,22 @@ class Run {
             return format == ReportFormat::console ? console_text_.str()
                                                    : report_text(report_, format);
         };
-        const std::string text = text_of(options_.report);
-        if (!prints_console()) around_.out << text << std::flush;
-        if (options_.report_file && !file_.commit(text)) {
-            say(around_, kExitSuite, file_.error());
-            return false;
+        bool is_written = true;
+        const auto say_trouble = [&](const std::string& line) {
+            is_written = false;
+            say(around_, kExitSuite, line);
+        };
+        // Each report is made and written, whatever happens to the others.
+        try {
+            const std::string text = text_of(options_.report);
+            if (!prints_console()) around_.out << text << std::flush;
+            if (options_.report_file && !file_.commit(text)) say_trouble(file_.error());
+        } catch (const std::exception& error) {
+            say_trouble(unmade_report(options_.report, error));
         }
-        if (!more_files_.commit(text_of)) {
-            say(around_, kExitSuite, more_files_.error());
-            return false;
-        }
-        if (around_.out.good()) return true;
-        say(around_, kExitSuite, "cannot write the report to standard output");
-        return false;
+        if (!more_files_.commit(text_of)) say_trouble(more_files_.error());
+        if (!around_.out.good()) say_trouble("cannot write the report to standard output");
+        return is_written;
     }
 
     const Options& options_;

@@ -129,6 +129,11 @@ std::string report_text(const RunReport& report, ReportFormat format) {
     return console_text(report);
 }
 
+std::string unmade_report(ReportFormat format, const std::exception& error) {
+    return fmt::format("cannot make the {} report: {}", report_format_name(format),
+                       printable(error.what()));
+}
+
 int ReportFiles::open(const std::vector<ReportTarget>& targets, const StopFlag* stop) {
     for (const ReportTarget& target : targets) {
         const std::string what(report_format_name(target.format));
@@ -145,7 +150,14 @@ int ReportFiles::open(const std::vector<ReportTarget>& targets, const StopFlag* 
 
 bool ReportFiles::commit(const std::function<std::string(ReportFormat)>& text_of) {
     for (const Opened& each : opened_) {
-        if (!each.file->commit(text_of(each.format)) && error_.empty()) error_ = each.file->error();
+        std::string error;
+        // A report that cannot be made must not lose the others.
+        try {
+            if (!each.file->commit(text_of(each.format))) error = each.file->error();
+        } catch (const std::exception& exception) {
+            error = unmade_report(each.format, exception);
+        }
+        if (error_.empty()) error_ = error;
     }
     return error_.empty();
 }

@@ -4,6 +4,7 @@
 #ifndef KMES_CONFORMANCE_MAIN_REPORT_FILES_H_
 #define KMES_CONFORMANCE_MAIN_REPORT_FILES_H_
 
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -58,6 +59,9 @@ std::string find_repeated_file(const std::vector<NamedFile>& files);
 
 // Returns the report in a form; the console form is for a file.
 std::string report_text(const RunReport& report, ReportFormat format);
+
+// Returns the line about a report whose text cannot be made.
+std::string unmade_report(ReportFormat format, const std::exception& error);
 
 // The report files of one run. Each is opened before the run, so that an unwritable file is known
 // early, and committed after it.

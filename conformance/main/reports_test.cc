@@ -13,6 +13,7 @@
 #include "conformance/main/known_failures.h"
 #include "conformance/main/program.h"
 #include "conformance/main/report_commands.h"
+#include "conformance/main/report_files.h"
 #include "conformance/main/testing.h"
 
 namespace kmes::conformance {
@@ -192,6 +193,36 @@ TEST(KnownFailures, DoNotDependOnNumbers) {
 }
 
 // -- Files ---------------------------------------------------------------------------------------
+
+// The arguments of the consumer may be longer than any text that a reader of the JSON accepts.
+TEST(Files, AreCompleteWithALongCommand) {
+    const Folder folder;
+    const std::string json = folder.file("j");
+    const std::string statement = folder.file("s");
+    std::vector<std::string> words = {
+        "--report", "statement:" + statement, "--report", "json:" + json, "--", "./consumer"};
+    words.resize(words.size() + 20, std::string(60'000, 'x'));
+    Shell shell;
+    EXPECT_EQ(shell.run(words), 0) << shell.error.str();
+    EXPECT_EQ(shell.run({"verify", statement, json}), 0) << shell.error.str();
+}
+
+TEST(Files, AreWrittenWhereAnotherReportCannotBeMade) {
+    const Folder folder;
+    ReportFiles files;
+    const StopFlag stop;
+    ASSERT_EQ(
+        files.open({{ReportFormat::html, folder.file("a")}, {ReportFormat::json, folder.file("b")}},
+                   &stop),
+        0);
+    EXPECT_FALSE(files.commit([](ReportFormat format) -> std::string {
+        if (format == ReportFormat::html) throw std::logic_error("no text");
+        return "a report";
+    }));
+    EXPECT_EQ(files.error(), "cannot make the html report: no text");
+    EXPECT_FALSE(std::filesystem::exists(folder.file("a")));
+    EXPECT_EQ(read_file(folder.file("b")), "a report");
+}
 
 TEST(Files, AreNotNamedTwice) {
     const Folder folder;
