@@ -23,8 +23,7 @@ Command clauses_command(std::function<void(std::ostream&)> print) {
                     return say_usage("clauses", "this command takes no program", around);
                 }
                 print(around.out);
-                around.out.flush();
-                return around.out.good() ? kExitClean : kExitSuite;
+                return finish_output(around, kExitClean);
             }};
 }
 

@@ -29,8 +29,8 @@ std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words,
     try {
         app.parse(words);
     } catch (const CLI::CallForHelp&) {
-        around.out << app.help() << std::flush;
-        return around.out.good() ? kExitClean : kExitSuite;
+        around.out << app.help();
+        return finish_output(around, kExitClean);
     } catch (const CLI::ParseError& error) {
         return say_usage(app.get_name(), printable(one_line(error.what())) + meant_option(app, own),
                          around);

@@ -62,6 +62,24 @@ TEST(ReportFile, IsReportedWhereItCannotBeWritten) {
     EXPECT_THAT(broken.out, HasSubstr("1 case: 1 pass"));
 }
 
+TEST(Program, SaysThatItCannotWriteItsOutput) {
+    for (const char* word : {"--list", "--version", "--help", "clauses"}) {
+        Process program({word}, [] { ::dup2(::open("/dev/full", O_WRONLY), STDOUT_FILENO); });
+        EXPECT_EQ(program.end(), 3) << word;
+        EXPECT_EQ(program.out, "kmes-conformance: cannot write to standard output\n") << word;
+    }
+}
+
+TEST(ReportFile, IsNoLoopOfLinks) {
+    const Folder folder;
+    const std::string link = folder.file("link");
+    std::filesystem::create_symlink("link", link);
+    Process program(one_case(link));
+    EXPECT_EQ(program.end(), 2);
+    EXPECT_EQ(program.out, "kmes-conformance: the report file \"" + link +
+                               "\" is a loop of symbolic links; expected a file name\n");
+}
+
 TEST(Program, EndsWhereNobodyReadsItsOutput) {
     Process program({"--", kCorrect});
     ASSERT_TRUE(program.wait_for("\n5.1."));

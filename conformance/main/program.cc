@@ -35,8 +35,7 @@ int list_cases(const Options& options, const Surroundings& around) {
         around.out << fmt::format("{:<{}}  {:<7}  {}{}\n", each->id, width, level_name(each->level),
                                   each->title, option);
     }
-    around.out.flush();
-    return around.out.good() ? kExitClean : kExitSuite;
+    return finish_output(around, kExitClean);
 }
 
 int say_no_such_case(const std::string& id, const Surroundings& around) {
@@ -58,8 +57,7 @@ int explain_case(const Options& options, const Surroundings& around) {
         "right: {}\n",
         found->id, level_name(found->level), found->clause, published, found->title,
         found->description, found->expectation);
-    around.out.flush();
-    return around.out.good() ? kExitClean : kExitSuite;
+    return finish_output(around, kExitClean);
 }
 
 // --debug: runs the one case, whatever its level and its demand.
@@ -115,15 +113,15 @@ int run_words(const std::vector<std::string>& arguments, const Surroundings& aro
     const ParsedOptions parsed =
         parse_options(arguments, around.timeout_scale, names_of(around.commands));
     if (!parsed.help.empty()) {
-        around.out << parsed.help << std::flush;
-        return around.out.good() ? kExitClean : kExitSuite;
+        around.out << parsed.help;
+        return finish_output(around, kExitClean);
     }
     if (!parsed.error.empty()) {
         return say(around, kExitUsage, parsed.error + " (--help lists the options)");
     }
     if (parsed.options.version) {
-        around.out << around.version << std::flush;
-        return around.out.good() ? kExitClean : kExitSuite;
+        around.out << around.version;
+        return finish_output(around, kExitClean);
     }
     const std::string mistake = check_cases(around.cases);
     if (!mistake.empty()) return say(around, kExitSuite, "the list of cases is wrong: " + mistake);

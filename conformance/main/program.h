@@ -88,6 +88,9 @@ int run_program(const std::vector<std::string>& arguments, const Surroundings& s
 // Prints `kmes-conformance: ...` on the error stream, and returns `status`.
 int say(const Surroundings& surroundings, int status, const std::string& line);
 
+// Flushes standard output. Returns `status`, or says that it cannot be written and returns 3.
+int finish_output(const Surroundings& surroundings, int status);
+
 }  // namespace kmes::conformance
 
 #endif  // KMES_CONFORMANCE_MAIN_PROGRAM_H_

@@ -263,8 +263,7 @@ int run_merge(const std::vector<std::string>& arguments, const Surroundings& aro
     const int status = exit_status(merged.report);
     for (const ListDifference& each : merged.report.differences)
         say(around, status, printable(each.message));
-    if (!around.out.good() || !merged.missing.empty()) return kExitSuite;
-    return status;
+    return finish_output(around, merged.missing.empty() ? status : kExitSuite);
 }
 
 // The first line in which two texts differ, from 1, and its content in each.
@@ -314,7 +313,7 @@ int run_verify(const std::vector<std::string>& arguments, const Surroundings& ar
         around.out << fmt::format("{} is the statement of {}\n", printable(statement),
                                   printable(json))
                    << std::flush;
-        return around.out.good() ? kExitClean : kExitSuite;
+        return finish_output(around, kExitClean);
     }
     const LineDifference line = first_difference(stated.text, expected);
     return say(around, kExitFailed,

@@ -152,6 +152,9 @@ OutputFile::Status OutputFile::open(const std::string& path, const StopFlag* sto
             fail("cannot write", errno);
             return Status::unwritable;
         }
+    } else if (errno == ELOOP) {
+        return refuse("the " + what_ + " \"" + printable(path) +
+                      "\" is a loop of symbolic links; expected a file name");
     } else if (target_.ends_with('/')) {
         return refuse("the " + what_ + " \"" + printable(path) +
                       "\" is a folder; expected a file name");
