@@ -126,5 +126,19 @@ TEST(FirstRun, ACaseThatIsDebuggedEndsByOneLetter) {
     EXPECT_THAT(process.out, HasSubstr("ended by hand (--debug)"));
 }
 
+// A command that the report proposes can be typed, also if the path of the runner has a space.
+TEST(FirstRun, QuotesThePathOfTheRunner) {
+    const Folder folder;
+    std::filesystem::create_symlink(std::filesystem::absolute(kRunner), folder.file("my runner"));
+    const std::string command = "'" + folder.file("my runner") + "'";
+    FILE* out = ::popen((command + " -- /bin/false").c_str(), "r");
+    ASSERT_NE(out, nullptr);
+    std::string text;
+    for (int byte = std::fgetc(out); byte != EOF; byte = std::fgetc(out))
+        text.push_back(static_cast<char>(byte));
+    ::pclose(out);
+    EXPECT_THAT(text, HasSubstr("adapter alone: " + command + " smoke -- /bin/false"));
+}
+
 }  // namespace
 }  // namespace kmes::conformance

@@ -36,6 +36,7 @@
 #include "conformance/play/player.h"
 #include "conformance/report/descriptor_stream.h"
 #include "conformance/report/result.h"
+#include "conformance/report/text.h"
 #include "conformance/stage/run.h"
 #include "conformance/tracer/open_files.h"
 
@@ -127,7 +128,8 @@ int main(int argument_count, char** arguments) {
     report_failed_writes();
     // The command line of a program that wraps this one, so that "run again" can be typed.
     std::string command = environment("KMES_CONFORMANCE_COMMAND");
-    if (command.empty()) command = argument_count > 0 ? arguments[0] : "kmes-conformance";
+    if (command.empty())
+        command = argument_count > 0 ? shell_command({arguments[0]}) : "kmes-conformance";
     // The testees of `selftest` are beside the program, by the path that was used to call it.
     const std::string called = argument_count > 0 ? arguments[0] : "";
     const std::size_t slash = called.rfind('/');

@@ -206,12 +206,39 @@ void ConsoleReport::print_problem(const CaseResult& result) {
         print_command("    run again: " + printable(result.replay));
 }
 
+namespace {
+
+// Returns the position of the last " --" up to `most` that is outside of the quotes of a shell, or
+// npos.
+std::size_t last_option(std::string_view line, std::size_t most) {
+    std::size_t found = std::string::npos;
+    char quote = '\0';
+    bool has_escapes = true;  // not between single quotes, except in $'...'
+    for (std::size_t i = 0; i < line.size() && i <= most; ++i) {
+        if (line[i] == '\\' && has_escapes) {
+            ++i;
+        } else if (quote != '\0') {
+            if (line[i] != quote) continue;
+            quote = '\0';
+            has_escapes = true;
+        } else if (line[i] == '\'' || line[i] == '"') {
+            quote = line[i];
+            has_escapes = quote == '"' || (i > 0 && line[i - 1] == '$');
+        } else if (line.substr(i).starts_with(" --")) {
+            found = i;
+        }
+    }
+    return found;
+}
+
+}  // namespace
+
 // A command that can be copied into a shell over several lines.
 void ConsoleReport::print_command(const std::string& text) {
     constexpr std::string_view kNext = " \\\n        ";
     std::string line = text;
     while (line.size() > kLineWidth) {
-        const std::size_t cut = line.rfind(" --", kLineWidth - kNext.size());
+        const std::size_t cut = last_option(line, kLineWidth - kNext.size());
         if (cut == std::string::npos || line.find_first_not_of(' ') >= cut) break;
         out_ << line.substr(0, cut) << kNext;
         line.erase(0, cut + 1);

@@ -136,6 +136,26 @@ TEST(Text, LetsATerminalDoNothingButShow) {
 TEST(Text, QuotesForAShell) {
     EXPECT_EQ(shell_command({"./a", "--x=1", "two words", "it's", "", "*"}),
               "./a --x=1 'two words' 'it'\\''s' '' '*'");
+    // Bytes that a report would escape.
+    EXPECT_EQ(shell_command({"a\n1", "\xff'\\", "\xc3\xb6", "\xe2\x80\xae"}),
+              "$'a\\0121' $'\\377\\'\\\\' '\xc3\xb6' $'\\342\\200\\256'");
+}
+
+TEST(Console, BreaksACommandOnlyOutsideOfQuotes) {
+    RunReport report = small_report();
+    const std::string word = std::string(90, 'x') + " --inside " + std::string(90, 'x');
+    const std::string begin = "kmes-conformance --filter " + std::string(20, 'y') + " -- ./p ";
+    const auto printed = [&](const std::string& command) {
+        CaseResult& result = report.results[0];
+        result.verdict = Verdict::fail;
+        result.replay = command;
+        std::ostringstream out;
+        ConsoleReport(out, {}).end(report);
+        return out.str();
+    };
+    for (const std::string& quoted : {shell_command({word}), shell_command({word + "'"}),
+                                      shell_command({"'\n" + word}), "\"" + word + "\""})
+        EXPECT_THAT(printed(begin + quoted), HasSubstr(" \\\n        -- ./p " + quoted + "\n"));
 }
 
 TEST(Json, HasTheKeysOfSchemaTwo) {

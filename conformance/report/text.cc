@@ -61,6 +61,26 @@ std::string filter(std::string_view bytes, Allowed allowed) {
     return text;
 }
 
+// Appends $'...', which bash, zsh and the shells of POSIX 2024 expand.
+void append_ansi_c_quoted(std::string& line, std::string_view word) {
+    constexpr std::string_view kOctal = "01234567";
+    line.append("$'");
+    for (const char each : word) {
+        const auto byte = static_cast<unsigned char>(each);
+        if (byte == '\'' || byte == '\\') {
+            line.push_back('\\');
+            line.push_back(each);
+        } else if (byte < 0x20 || byte >= 0x7f) {
+            // Three octal digits, because some shells take more than two hexadecimal ones.
+            line.push_back('\\');
+            for (const unsigned shift : {6u, 3u, 0u}) line.push_back(kOctal[byte >> shift & 7]);
+        } else {
+            line.push_back(each);
+        }
+    }
+    line.push_back('\'');
+}
+
 }  // namespace
 
 std::string valid_utf8(std::string_view bytes) {
@@ -152,6 +172,10 @@ std::string shell_command(const std::vector<std::string>& words) {
         if (!line.empty()) line.push_back(' ');
         if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) {
             line.append(word);
+            continue;
+        }
+        if (printable(word) != word) {
+            append_ansi_c_quoted(line, word);
             continue;
         }
         line.push_back('\'');
