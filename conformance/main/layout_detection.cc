@@ -68,6 +68,7 @@ struct FirstCalls {
     std::optional<std::uint32_t> next_cpu;  // another than the first, after an EINVAL
     bool has_array = false;
     unsigned calls = 0;
+    bool is_startable = true;
 
     bool is_over() const {
         return asks_for_count || next_cpu || has_array || calls > kMostAttaches;
@@ -94,7 +95,13 @@ FirstCalls first_calls(const Start& start) {
             note(calls, request);
             return AttachAnswer{EINVAL, {}, 0};
         },
-        [](const TracerEvent&) {}, [&] { return calls.is_over(); });
+        [&](const TracerEvent& event) {
+            const auto* ended = std::get_if<Ended>(&event);
+            if (ended == nullptr) return;
+            calls.is_startable =
+                ended->kind != EndKind::kNotStarted && ended->kind != EndKind::kNotTraceable;
+        },
+        [&] { return calls.is_over(); });
     return calls;
 }
 
@@ -103,7 +110,8 @@ DetectedLayout form_c(std::uint32_t cpu) {
     return {&form("C"),
             fmt::format("kmes_attach asks for CPU {}, and for no other CPU after an EINVAL; for a "
                         "consumer of form D that does so, use --layout D",
-                        cpu)};
+                        cpu),
+            true};
 }
 
 // Handles a null pointer or an array as the first argument. A null pointer can also be CPU 0.
@@ -127,14 +135,16 @@ DetectedLayout detect_by_mapping(const Start& start, bool begins_with_array) {
             for (const std::string_view name : {"A", "B"}) {
                 const std::uint64_t metadata_bytes = form(name).metadata_bytes;
                 if (mapped->request.length_bytes == metadata_bytes + 2 * kCapacityBytes)
-                    found = {&form(name), fmt::format("kmes_attach takes an array, and the mapping "
-                                                      "has {} bytes before the data",
-                                                      metadata_bytes)};
+                    found = {&form(name),
+                             fmt::format("kmes_attach takes an array, and the mapping "
+                                         "has {} bytes before the data",
+                                         metadata_bytes),
+                             true};
             }
         },
         [&] { return found.layout != nullptr || attaches > kMostAttaches; });
     if (found.layout != nullptr) return found;
-    if (has_array) return {&form("A"), "kmes_attach takes an array"};
+    if (has_array) return {&form("A"), "kmes_attach takes an array", true};
     return form_c(0);
 }
 
@@ -144,12 +154,15 @@ DetectedLayout detect_layout(const std::vector<std::string>& program, double tim
                              const StopFlag& stop) {
     const Start start{program, timeout_scale, stop};
     const FirstCalls calls = first_calls(start);
-    if (!calls.first) return {&form("A"), "the program does not call kmes_attach"};
-    if (calls.asks_for_count) return {&form("D"), "kmes_attach asks for the number of CPUs"};
+    if (!calls.first)
+        return {&form("A"), "the program does not call kmes_attach", calls.is_startable};
+    if (calls.asks_for_count) return {&form("D"), "kmes_attach asks for the number of CPUs", true};
     const std::uint32_t cpu = calls.first->cpu.value_or(0);
     if (calls.next_cpu)
-        return {&form("D"), fmt::format("kmes_attach asks for CPU {} after an EINVAL for CPU {}",
-                                        *calls.next_cpu, cpu)};
+        return {&form("D"),
+                fmt::format("kmes_attach asks for CPU {} after an EINVAL for CPU {}",
+                            *calls.next_cpu, cpu),
+                true};
     if (cpu > 0 && !calls.has_array) return form_c(cpu);
     return detect_by_mapping(start, calls.has_array);
 }

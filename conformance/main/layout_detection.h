@@ -17,6 +17,7 @@ namespace kmes::conformance {
 struct DetectedLayout {
     const Layout* layout = nullptr;  // never null
     std::string reason;              // what the program did, in one clause
+    bool is_startable = true;
 };
 
 // Starts the program once or twice. Each run ends when it has shown enough, or after 10 s times

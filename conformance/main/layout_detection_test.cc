@@ -52,6 +52,7 @@ TEST(LayoutDetection, TakesFormAForWhatDoesNotAttach) {
         const DetectedLayout found = detect(program, scale);
         EXPECT_EQ(found.layout->name, "A");
         EXPECT_EQ(found.reason, "the program does not call kmes_attach");
+        EXPECT_EQ(found.is_startable, program.front() == kAttacher);
     }
 }
 

@@ -55,6 +55,41 @@ TEST(LayoutOption, FindsTheFormOut) {
     EXPECT_THAT(none.out, HasSubstr("no program to test is named"));
 }
 
+// Words that run no case do not start the consumer.
+TEST(LayoutOption, FindsTheFormOnlyForARun) {
+    const Folder folder;
+    const std::string file = folder.file("started");
+    for (const auto& [option, status] : {std::pair<std::vector<std::string>, int>{{"--list"}, 0},
+                                         {{"--help"}, 0},
+                                         {{"--cpus", "0"}, 2},
+                                         {{"--filter", "no-such-case"}, 2},
+                                         {{"--debug", "no-such-case"}, 2}}) {
+        std::vector<std::string> words = {"--layout", "auto"};
+        words.insert(words.end(), option.begin(), option.end());
+        words.insert(words.end(), {"--", "/bin/sh", "-c", "touch " + file});
+        Process program(words);
+        EXPECT_EQ(program.end(), status) << program.out;
+        EXPECT_THAT(program.out, Not(HasSubstr("--layout auto: form")));
+    }
+    Process smoke({"smoke", "--layout", "auto", "--help", "--", "/bin/sh", "-c", "touch " + file});
+    EXPECT_EQ(smoke.end(), 0) << smoke.out;
+    EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST(LayoutOption, IsIrrelevantIfTheProgramCannotBeStarted) {
+    for (const std::vector<std::string>& begin :
+         {std::vector<std::string>{"--report", "tap"}, {"smoke"}}) {
+        std::vector<std::string> words = begin;
+        words.insert(words.end(), {"--", "/no/such/program"});
+        Process without(words);
+        words.insert(words.end() - 2, {"--layout", "auto"});
+        Process automatic(words);
+        EXPECT_EQ(without.end(), 3);
+        EXPECT_EQ(automatic.end(), 3);
+        EXPECT_EQ(automatic.out, without.out);
+    }
+}
+
 TEST(LayoutOption, IsNoPartOfTheReportInFormA) {
     Process program(
         {"--layout", "A", "--filter", "5.1.1/one-cpu", "--report", "json", "--", kFormA},

@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <iostream>
 #include <optional>
@@ -86,16 +85,15 @@ bool takes_codes(int stream) {
 namespace kmes::conformance {
 namespace {
 
-// --layout auto: starts the consumer to find its form, and executes this program again with that
-// form. Returns an empty string without --layout auto or a consumer, and one line on failure.
-std::string execute_in_detected_layout(std::span<char*> words) {
+// --layout auto: starts the consumer to find its form, and executes the command line again with
+// that form. Returns an empty string if the consumer cannot be started, and one line on failure.
+std::string execute_in_detected_layout(std::span<char*> words,
+                                       const std::vector<std::string>& testee, double scale,
+                                       const StopFlag& stop) {
     const std::optional<std::size_t> word = automatic_layout_word(words);
-    const auto end_of_options = std::ranges::find(words, std::string_view("--"));
-    if (!word || words.end() - end_of_options < 2) return {};
-    const StopFlag& stop = watch_interrupts();
-    const double scale = parse_number(environment("KMES_TIMEOUT_SCALE"), 0.01, 1000).value_or(1.0);
-    const DetectedLayout found = detect_layout({end_of_options + 1, words.end()}, scale, stop);
-    if (stop) return {};
+    if (!word) return {};
+    const DetectedLayout found = detect_layout(testee, scale, stop);
+    if (stop || !found.is_startable) return {};
     const std::string_view name = found.layout->name;
     std::cerr << "kmes-conformance: --layout auto: form " << name << ", because " << found.reason
               << "\n";
@@ -112,15 +110,10 @@ std::string execute_in_detected_layout(std::span<char*> words) {
 
 int main(int argument_count, char** arguments) {
     using namespace kmes::conformance;
-    const std::string not_executed =
-        execute_in_detected_layout({arguments, static_cast<std::size_t>(argument_count)});
-    const Layout* form = layout_of_option({arguments, static_cast<std::size_t>(argument_count)});
+    const std::span<char*> words(arguments, static_cast<std::size_t>(argument_count));
+    const Layout* form = layout_of_option(words);
     std::string trouble = form == nullptr ? wrong_layout_variable() : "";
     if (form != nullptr && form != &layout()) trouble = execute_in_layout(*form, arguments);
-    if (!not_executed.empty()) {
-        std::cerr << "kmes-conformance: " << not_executed << "\n";
-        return kExitSuite;
-    }
     if (!trouble.empty()) {
         std::cerr << "kmes-conformance: " << trouble << "\n";
         return form == nullptr ? kExitUsage : kExitSuite;
@@ -172,6 +165,10 @@ int main(int argument_count, char** arguments) {
         .debugger = &debugger,
         .change_layout =
             [arguments](const Layout& other) { return execute_in_layout(other, arguments); },
+        .detect_layout =
+            [words, &stop](const std::vector<std::string>& testee, double scale) {
+                return execute_in_detected_layout(words, testee, scale, stop);
+            },
         .preflight =
             [](const StageSettings& settings) {
                 return run_preflight(play_smoke_stream, settings);

@@ -100,9 +100,10 @@ class Checker {
         options_.timeout_scale = *number;
     }
 
-    // main() has given the process that form already.
+    // main() has given the process that form already, except for auto.
     void layout(const std::string& value) {
         if (!is_layout_value(value)) fail("--layout", value, kRightLayout);
+        options_.detects_layout = value == kAutomaticLayout;
     }
 
     void producer(const std::string& value) {
@@ -314,7 +315,7 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
         return "--fix-known-failures also needs --known-failures FILE";
     if (!options.device.empty() && !options.layout.empty())
         return fmt::format("--device has buffers of form A, and excludes form {}", options.layout);
-    if (options.as_published && options.layout.empty())
+    if (options.as_published && options.layout.empty() && !options.detects_layout)
         return "--producer as-published also needs --layout B, C or D";
     if (options.quiet && options.verbose) return "--quiet excludes -v";
     const bool runs_nothing = options.version || options.list || !options.explain.empty();
@@ -350,7 +351,7 @@ void check(const CLI::App& app, const RawOptions& raw, const std::string& enviro
     if (app.count("--soak") > 0) checker.soak(raw.soak);
     if (app.count("--layout") > 0) checker.layout(raw.layout);
     if (app.count("--producer") > 0) checker.producer(raw.producer);
-    parsed.options.layout = other_layout();
+    if (!parsed.options.detects_layout) parsed.options.layout = other_layout();
     if (app.count("--save") > 0) parsed.options.save_folder = raw.save;
     parsed.options.debug = raw.debug;
     checker.patterns("--filter", raw.filters, parsed.options.filters);

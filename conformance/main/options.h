@@ -49,6 +49,7 @@ struct Options {
     std::string stream;                      // --stream FILE; empty: not given
     std::string device;                      // --device; empty: the runner's own buffers
     std::string layout;                      // --layout; empty: form A
+    bool detects_layout = false;             // --layout auto
     std::string expect_unsupported;          // --expect-unsupported FILE; empty: not given
     std::vector<std::string> testee;         // PROGRAM ARGS...
 };

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <exception>
+#include <optional>
 #include <utility>
 
 #include "conformance/main/case_run.h"
@@ -85,6 +86,20 @@ int debug_case(Options options, const Surroundings& around) {
     return run_selected_cases(options, around, {found});
 }
 
+// --layout auto: before the consumer is started, checks what does not depend on its form. Returns
+// an exit status to end with it.
+std::optional<int> detect_layout(const Options& options, const Surroundings& around) {
+    if (!options.detects_layout || !around.detect_layout) return std::nullopt;
+    if (!options.debug.empty() && find_case(around.cases, options.debug) == nullptr)
+        return say_no_such_case(options.debug, around);
+    const Selection selection = select_cases(around.cases, {options.filters, options.without},
+                                             options.level.value_or(kDefaultLevel), nullptr);
+    if (!selection.error.empty()) return say(around, kExitUsage, selection.error);
+    const std::string trouble = around.detect_layout(options.testee, options.timeout_scale);
+    if (!trouble.empty()) return say(around, kExitSuite, trouble);
+    return std::nullopt;
+}
+
 std::vector<std::string> names_of(const std::vector<Command>& commands) {
     std::vector<std::string> names;
     for (const Command& command : commands) names.push_back(command.name);
@@ -132,6 +147,7 @@ int run_words(const std::vector<std::string>& arguments, const Surroundings& aro
         const std::string wrong = around.check_stream(options.stream);
         if (!wrong.empty()) return say(around, kExitUsage, printable(wrong));
     }
+    if (const auto status = detect_layout(options, around)) return *status;
     if (!options.debug.empty()) return debug_case(options, around);
     const StageSettings settings = settings_of(options, around);
     Selection selection = select_cases(around.cases, {options.filters, options.without},

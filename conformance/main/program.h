@@ -76,6 +76,11 @@ struct Surroundings {
     // Executes this program again with another form of the layout. Returns only on failure: one
     // line.
     std::function<std::string(const Layout&)> change_layout = nullptr;
+    // --layout auto: starts the consumer to find its form, and executes this program again with
+    // that form. Returns an empty string if the consumer cannot be started, and one line on
+    // failure.
+    std::function<std::string(const std::vector<std::string>& testee, double timeout_scale)>
+        detect_layout = nullptr;
     // Runs before the first case; if empty, there is no preflight.
     std::function<Preflight(const StageSettings&)> preflight = nullptr;
     // Returns one line that says what is wrong with the file of --stream; empty: nothing.

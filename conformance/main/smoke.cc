@@ -157,6 +157,10 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
     if (words.program.empty() || words.program[0].empty()) {
         return say_usage("smoke", "no program is named; expected smoke -- PROGRAM ARGS...", around);
     }
+    if (form == kAutomaticLayout && around.detect_layout) {
+        const std::string trouble = around.detect_layout(words.program, *factor);
+        if (!trouble.empty()) return say(around, kExitSuite, trouble);
+    }
     StageSettings settings;
     settings.testee = words.program;
     settings.stop = &around.stop;
