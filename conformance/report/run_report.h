@@ -107,9 +107,8 @@ struct RunReport {
 };
 
 // Returns the exit status, which follows from the cases and the differences, or from an adapter
-// that cannot work. An
-// interrupted run has the status of its signal instead (StopFlag::status_or); without a signal it
-// counts as an error of the suite.
+// that cannot work. An interrupted run has the status of its signal instead
+// (StopFlag::status_or). Without a signal it counts as an error of the suite.
 int exit_status(const RunReport& report);
 
 }  // namespace kmes::conformance
