@@ -16,6 +16,8 @@
 #include <linux/cpu.h>
 #include <linux/irqflags.h>
 #include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/oom.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -64,6 +66,14 @@ static int check(struct kmes_world* world, const struct kmes_ioctl_configure* wa
         return -EINVAL;
     }
     return 0;
+}
+
+/* Returns whether memory for a new buffer of each CPU is available now: the data, and 1/64 more for
+ * the rest of a buffer. */
+static bool is_memory_there(const struct kmes_world* world, u64 capacity) {
+    u64 bytes = capacity + capacity / 64 + KMES_METADATA_BYTES;
+
+    return bytes * world->cpus / PAGE_SIZE < (u64)si_mem_available();
 }
 
 /* All or none. */
@@ -212,6 +222,18 @@ static int swap_all(struct kmes_world* world, struct swap_work* works, u64 capac
     return 0;
 }
 
+/* Makes all new buffers. Other processes may need memory meanwhile. The OOM killer then ends the
+ * calling process first, and no other one because of the new buffers. */
+static int make_all_as_oom_origin(struct kmes_world* world, u64 capacity, struct swap_work* works) {
+    int error;
+
+    if (!is_memory_there(world, capacity)) return -ENOMEM;
+    set_current_oom_origin();
+    error = make_all(world, capacity, works);
+    clear_current_oom_origin();
+    return error;
+}
+
 /* Emits the event of a failed resize. Returns the error of the ioctl. */
 static int say_failed(const struct kmes_world* world, u64 capacity, int error) {
     /* Some allocations in the kernel also fail because of the signal. */
@@ -227,7 +249,7 @@ static int say_failed(const struct kmes_world* world, u64 capacity, int error) {
 
 static int resize(struct kmes_world* world, u64 capacity) {
     struct swap_work* works = kvcalloc(world->cpus, sizeof(*works), GFP_KERNEL);
-    int error = works ? make_all(world, capacity, works) : -ENOMEM;
+    int error = works ? make_all_as_oom_origin(world, capacity, works) : -ENOMEM;
 
     if (!error) error = swap_all(world, works, capacity);
     if (error) error = say_failed(world, capacity, error);

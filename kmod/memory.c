@@ -21,7 +21,8 @@
 #include "module.h"
 #include "world.h"
 
-/* No warning, and no process killed, if there is no memory for a buffer: the error is enough. */
+/* An allocation fails without a warning, and without the OOM killer. Allocations of other processes
+ * can still start the OOM killer at that time: see configure.c. */
 #define KMES_GFP (GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
 
 static struct file* metadata_file;

@@ -3,13 +3,16 @@
 // guest_test resize TIMES: resizes the rings TIMES times, while every CPU emits from every context
 // and readers follow. Sequences only grow, nothing is torn, every swap is counted, and in the end
 // there are as many pages as at the beginning (5.1.4, E10, E18). guest_test resize killed: SIGKILL
-// ends a configuration. Nothing has changed, and an event says so.
+// ends a configuration. Nothing has changed, and an event says so. guest_test resize no-memory: a
+// resize that needs more memory than is available fails before it allocates a page.
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cinttypes>
 #include <csignal>
@@ -141,6 +144,33 @@ void killed_while_it_waits(const Device& device) {
     end(other);
 }
 
+void lacks_memory(const Device& device) {
+    constexpr std::int64_t kLeft = 200 << 20;
+    const std::int64_t pages = read_number(PAGES);
+    const std::string info = read_file("/proc/meminfo");
+    const std::string name = "MemAvailable:";
+    const std::int64_t available = std::stoll(info.substr(info.find(name) + name.size())) << 10;
+    EXPECT(available > kLeft);
+    const auto bytes = static_cast<std::size_t>(available - kLeft);
+    void* ballast = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+    EXPECT(ballast != MAP_FAILED);
+    std::atomic<bool> is_over = false;
+    std::int64_t most = pages;
+    std::thread watcher([&] {
+        pin_to_cpu(1);
+        while (!is_over) most = std::max(most, read_number(PAGES));
+    });
+    const int error = device.configure(1 << 28, 0);
+    is_over = true;
+    watcher.join();
+    EXPECT(munmap(ballast, bytes) == 0);
+    std::printf("errno %d, %" PRId64 " pages at most, %" PRId64 " before\n", error, most, pages);
+    EXPECT_EQUAL(error, ENOMEM);
+    EXPECT_EQUAL(most, pages);
+    EXPECT(has_event(device, "BufferCapacity 268435456: no memory"));
+}
+
 }  // namespace
 
 void test_resize(const Arguments& arguments) {
@@ -150,6 +180,11 @@ void test_resize(const Arguments& arguments) {
         pin_to_cpu(1);
         killed_while_it_allocates(device, device.statistics(0).capacity);
         killed_while_it_waits(device);
+        return;
+    }
+    if (arguments[0] == "no-memory") {
+        pin_to_cpu(0);
+        lacks_memory(Device());
         return;
     }
     const int times = std::stoi(arguments[0]);
