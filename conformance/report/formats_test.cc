@@ -163,7 +163,7 @@ TEST(Tap, KeepsTheLinesOfATesteeInItsBlock) {
     EXPECT_THAT(tap, HasSubstr("  message: \"\\\\x0a  ...\\\\x0aok 9\"\n"));
     RunReport report = report_of({});
     report.testee = {"a\nok 1"};
-    EXPECT_THAT(to_tap(report), HasSubstr("# kmes-conformance 1: 'a\\x0aok 1'\n"));
+    EXPECT_THAT(to_tap(report), HasSubstr("# kmes-conformance 1: $'a\\012ok 1'\n"));
     const std::string hostile = to_tap(hostile_report());
     for (std::size_t at = 0; (at = hostile.find('\n', at)) + 1 < hostile.size(); ++at) {
         const std::string line = hostile.substr(at + 1, 4);
