@@ -342,10 +342,12 @@ TEST_P(GuardTest, AGuardInTheMiddleOfAWaitDoesNotHarmIt) {
     }
 }
 
-// fork and posix_spawn with guards set: the children must work, and the testee's guards must stay.
-TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
-    TestRun run(options_for(GetParam()));
-    ASSERT_TRUE(run.start_guarded("fork-and-look", 0, 1));
+// Plays a testee that starts children between two accesses to a guarded page. The children must
+// work, and the testee's guards must stay.
+void play_with_children(Interception interception, const std::string& mode,
+                        const std::string& output) {
+    TestRun run(options_for(interception));
+    ASSERT_TRUE(run.start_guarded(mode, 0, 1));
     size_t hits = 0;
     const Ended ended = run.finish([&](const TracerEvent& event) {
         const auto* hit = std::get_if<GuardHit>(&event);
@@ -355,22 +357,15 @@ TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
     });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(hits, 2u);
-    EXPECT_EQ(run.tracer.standard_output(), "child 0\nspawned 0\n");
+    EXPECT_EQ(run.tracer.standard_output(), output);
+}
+
+TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
+    play_with_children(GetParam(), "fork-and-look", "child 0\nspawned 0\n");
 }
 
 TEST_P(GuardTest, GuardsStayWhenAProgramIsStartedWithoutTheFirstThread) {
-    TestRun run(options_for(GetParam()));
-    ASSERT_TRUE(run.start_guarded("spawn-without-the-leader", 0, 1));
-    size_t hits = 0;
-    const Ended ended = run.finish([&](const TracerEvent& event) {
-        const auto* hit = std::get_if<GuardHit>(&event);
-        if (hit == nullptr) return;
-        ++hits;
-        EXPECT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
-    });
-    EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    EXPECT_EQ(hits, 2u);
-    EXPECT_EQ(run.tracer.standard_output(), "spawned 0\n");
+    play_with_children(GetParam(), "spawn-without-the-leader", "spawned 0\n");
 }
 
 // All accesses of one string instruction to guarded pages count as one.

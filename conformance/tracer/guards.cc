@@ -28,6 +28,18 @@ uint64_t protection_of(const Mapping& mapping, const ServedFile& file, uint64_t 
     return (mapping.protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
 }
 
+// Whether a write to this page by one process is seen by the other one. The page is the runner's.
+bool shares_scratch(pid_t one, pid_t other, uint64_t scratch) {
+    uint64_t before = 0;
+    uint64_t seen = 0;
+    if (scratch == 0 || !read_memory(one, scratch, &before, sizeof before)) return false;
+    const uint64_t probe = ~before;
+    if (!write_memory(one, scratch, &probe, sizeof probe)) return false;
+    const bool is_read = read_memory(other, scratch, &seen, sizeof seen);
+    write_memory(one, scratch, &before, sizeof before);
+    return is_read && seen == probe;
+}
+
 }  // namespace
 
 bool Tracer::Engine::any_guards() const {
@@ -229,22 +241,6 @@ bool Tracer::Engine::let_reads_pass(MappingId id, bool pass) {
         return all;
     });
 }
-
-namespace {
-
-// Whether a write to this page by one process is seen by the other one. The page is the runner's.
-bool shares_scratch(pid_t one, pid_t other, uint64_t scratch) {
-    uint64_t before = 0;
-    uint64_t seen = 0;
-    if (scratch == 0 || !read_memory(one, scratch, &before, sizeof before)) return false;
-    const uint64_t probe = ~before;
-    if (!write_memory(one, scratch, &probe, sizeof probe)) return false;
-    const bool is_read = read_memory(other, scratch, &seen, sizeof seen);
-    write_memory(one, scratch, &before, sizeof before);
-    return is_read && seen == probe;
-}
-
-}  // namespace
 
 // The first thread of the testee may have ended, and has no memory then. Containers may refuse
 // kcmp.

@@ -159,26 +159,30 @@ bool is_up_to_somebody(long number) {
     }
 }
 
-// Whether the kernel by itself may end this call without a timeout. An unknown call is one of
-// these: the server of a file system (FUSE) may take any time for calls that name or use its files.
-bool waits_for_kernel(const ThreadState& state) {
-    const uint64_t* a = state.arguments;
+// Whether `is_so` holds for a file that this call waits for; nothing: it is no read, write or poll.
+std::optional<bool> is_any_file(const ThreadState& state, bool (*is_so)(pid_t tid, uint64_t fd)) {
     switch (state.call_number) {
         case SYS_read:
         case SYS_readv:
         case SYS_write:
         case SYS_writev:
-            return is_up_to_kernel(state.tid, a[0]);
+            return is_so(state.tid, state.arguments[0]);
         case SYS_poll:
         case SYS_ppoll:
-            return is_any_polled(state, is_up_to_kernel);
+            return is_any_polled(state, is_so);
         case SYS_epoll_wait:
         case SYS_epoll_pwait:
         case SYS_epoll_pwait2:
-            return is_one_of_epoll(state.tid, a[0], is_up_to_kernel);
+            return is_one_of_epoll(state.tid, state.arguments[0], is_so);
         default:
-            return !is_up_to_somebody(state.call_number);
+            return std::nullopt;
     }
+}
+
+// Whether the kernel by itself may end this call without a timeout. An unknown call is one of
+// these: the server of a file system (FUSE) may take any time for calls that name or use its files.
+bool waits_for_kernel(const ThreadState& state) {
+    return is_any_file(state, is_up_to_kernel).value_or(!is_up_to_somebody(state.call_number));
 }
 
 // A socket, or a signalfd: a timer of the process may send the signal.
@@ -189,27 +193,15 @@ bool is_open_to_others(pid_t tid, uint64_t fd) {
 
 // Whether somebody outside of the run may end this call without a timeout.
 bool waits_for_others(const ThreadState& state) {
-    const uint64_t* a = state.arguments;
     switch (state.call_number) {
         case SYS_pause:
         case SYS_rt_sigsuspend:
         case SYS_wait4:
         case SYS_waitid:
             return false;
-        case SYS_read:
-        case SYS_readv:
-        case SYS_write:
-        case SYS_writev:
-            return is_open_to_others(state.tid, a[0]);
-        case SYS_poll:
-        case SYS_ppoll:
-            return is_any_polled(state, is_open_to_others);
-        case SYS_epoll_wait:
-        case SYS_epoll_pwait:
-        case SYS_epoll_pwait2:
-            return is_one_of_epoll(state.tid, a[0], is_open_to_others);
         default:
-            return is_up_to_somebody(state.call_number);
+            return is_any_file(state, is_open_to_others)
+                .value_or(is_up_to_somebody(state.call_number));
     }
 }
 

@@ -95,7 +95,7 @@ TEST_P(TogetherTest, AThreadThatHasChosenItsProcessorKeepsIt) {
     }
 }
 
-// The one processor where all are together may be the one that the thread wants for good.
+// A thread may choose the processor that all share at that moment.
 TEST_P(TogetherTest, AThreadKeepsTheCommonProcessorIfItHasChosenIt) {
     run_.reset();
     TestRun run(options_for(GetParam()));

@@ -331,6 +331,20 @@ static int mode_leader_leaves(char** argv) {
 
 /* --- processes */
 
+static pid_t start_true(void) {
+    char* arguments[] = {"/bin/true", NULL};
+    pid_t child = -1;
+    posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ);
+    return child;
+}
+
+/* -1: a signal has ended it. */
+static int exit_status_of(pid_t child) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
 static int mode_fork(char** argv) {
     (void)argv;
     attach_and_map();
@@ -339,13 +353,8 @@ static int mode_fork(char** argv) {
         count = kSlots;
         _exit(attach_with(fds, &count, &capacity));
     }
-    int status = 0;
-    waitpid(child, &status, 0);
-    say("child", WEXITSTATUS(status));
-    char* arguments[] = {"/bin/true", NULL};
-    posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ);
-    waitpid(child, &status, 0);
-    say("spawned", WEXITSTATUS(status));
+    say("child", exit_status_of(child));
+    say("spawned", exit_status_of(start_true()));
     return 0;
 }
 
@@ -353,17 +362,13 @@ static int mode_fork(char** argv) {
 static int mode_fork_and_look(char** argv) {
     (void)argv;
     attach_and_map();
-    int status = 0;
     pid_t child = fork();
     if (child == 0) _exit(maps[0][0]);
     int seen = *(volatile unsigned char*)maps[0];
-    waitpid(child, &status, 0);
-    say("child", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
-    char* arguments[] = {"/bin/true", NULL};
-    posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ);
+    say("child", exit_status_of(child));
+    child = start_true();
     seen += *(volatile unsigned char*)maps[0];
-    waitpid(child, &status, 0);
-    say("spawned", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    say("spawned", exit_status_of(child));
     return seen;
 }
 
@@ -375,14 +380,10 @@ static void* spawn_without_the_leader(void* unused) {
         if (file == NULL || fscanf(file, "%*d %*s %c", &state) != 1) exit(8);
         fclose(file);
     }
-    char* arguments[] = {"/bin/true", NULL};
-    pid_t child;
-    int status = 0;
     int seen = *(volatile unsigned char*)maps[0];
-    posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ);
-    waitpid(child, &status, 0);
+    const int status = exit_status_of(start_true());
     seen += *(volatile unsigned char*)maps[0];
-    say("spawned", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
+    say("spawned", status);
     exit(seen);
 }
 
