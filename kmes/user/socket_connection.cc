@@ -222,7 +222,7 @@ SocketConnection::Step SocketConnection::on_ready(short events, std::vector<std:
         if (received.bytes()) handle(received, {scratch->data(), received.bytes()});
     }
     last_active_ms_ = now_ms;
-    return !has_reply_ || is_delayed_ || send_reply() ? Step::kGoesOn : Step::kOver;
+    return send_reply() ? Step::kGoesOn : Step::kOver;
 }
 
 bool SocketConnection::receive_by_worker(std::vector<std::byte>* scratch, uint64_t now_ms) {
@@ -232,7 +232,7 @@ bool SocketConnection::receive_by_worker(std::vector<std::byte>* scratch, uint64
     if (!goes_on || !gate_->enter()) return false;
     try {
         if (received.bytes()) handle(received, {scratch->data(), received.bytes()});
-        goes_on = !has_reply_ || is_delayed_ || send_reply();
+        goes_on = send_reply();
     } catch (const std::bad_alloc&) {
         goes_on = false;
     }
@@ -547,6 +547,7 @@ int SocketConnection::send_packet() {
 // False: over. If a reply cannot be sent whole, an error is sent. If that also fails, the
 // connection is over.
 bool SocketConnection::send_reply() {
+    if (!has_reply_ || is_delayed_) return true;
     for (;;) {
         int error = send_packet();
 

@@ -39,7 +39,7 @@ bool is_same_user(int fd) {
     socklen_t length = sizeof(peer);
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
-    return peer.uid == geteuid() || peer.uid == 0;
+    return is_trusted_user(peer.uid);
 }
 
 }  // namespace
@@ -124,7 +124,8 @@ void SocketLoop::on_ready(size_t i, short events, uint64_t now) {
     } catch (const std::bad_alloc&) {
         // Over.
     }
-    if (step == SocketConnection::Step::kGoesOn) return send_delayed(i, now);
+    has_delayed_ |= connections_[i]->delayed_descriptors() > 0;
+    if (step == SocketConnection::Step::kGoesOn) return;
     if (step == SocketConnection::Step::kOver) return end(i);
     ConnectionHandle connection = std::move(connections_[i]);
 
@@ -153,40 +154,48 @@ void SocketLoop::remove(size_t i) {
     unread_.push_back(std::move(connection));
 }
 
-// Sends a reply with descriptors if that is within the shares, or refuses it after a time.
-void SocketLoop::send_delayed(size_t i, uint64_t now) {
+// Sends a reply with descriptors if that is within the shares, or refuses it after a time. True: it
+// still waits.
+bool SocketLoop::send_delayed(size_t i, UnreadShares::Count* count, uint64_t now) {
     SocketConnection* connection = connections_[i].get();
+    const size_t descriptors = connection->delayed_descriptors();
 
-    if (connection->delayed_descriptors() == 0) return;
-    if (is_within_shares(*connection)) {
+    if (descriptors == 0) return false;
+    if (count->permits(connection->user(), descriptors)) {
+        count->add(connection->user(), descriptors);
         if (!connection->send_delayed(now)) end(i);
     } else if (now > connection->last_active_ms() + SocketServer::kMaxUnreadWaitMs) {
         end_leases(connection);  // the client has not got the buffers
         connection->refuse_delayed(-EMFILE);
         remove(i);
     } else {
-        has_delayed_ = true;
+        return true;
     }
+    return false;
 }
 
 void SocketLoop::send_all_delayed(uint64_t now) {
-    if (!std::exchange(has_delayed_, false)) return;
+    if (!has_delayed_) return;
+    UnreadShares::Count count = count_unread();
+    bool is_any_left = false;
+
     for (size_t i = 0; i < connections_.size();) {
         const size_t before = connections_.size();
 
-        send_delayed(i, now);
+        is_any_left |= send_delayed(i, &count, now);
         if (connections_.size() == before) i++;
     }
+    has_delayed_ = is_any_left;
 }
 
-bool SocketLoop::is_within_shares(const SocketConnection& connection) {
-    UnreadShares::Count count = shares_.count_for(connection.user());
+UnreadShares::Count SocketLoop::count_unread() const {
+    UnreadShares::Count count = shares_.begin_count();
 
-    for (auto* list : {&connections_, &unread_}) {
-        for (const ConnectionHandle& other : *list)
-            count.add(other->user(), other->unread_descriptors());
+    for (const auto* list : {&connections_, &unread_}) {
+        for (const ConnectionHandle& each : *list)
+            count.add(each->user(), each->unread_descriptors());
     }
-    return count.permits(connection.delayed_descriptors());
+    return count;
 }
 
 void SocketLoop::close_read() {

@@ -50,9 +50,9 @@ class SocketLoop {
     void end(size_t i);
     void end_leases(SocketConnection* connection);
     void remove(size_t i);
-    void send_delayed(size_t i, uint64_t now_ms);
+    bool send_delayed(size_t i, UnreadShares::Count* count, uint64_t now_ms);
     void send_all_delayed(uint64_t now_ms);
-    bool is_within_shares(const SocketConnection& connection);
+    UnreadShares::Count count_unread() const;
     void close_read();
     void take_back(uint64_t now_ms);
     void close_idle(uint64_t now_ms);

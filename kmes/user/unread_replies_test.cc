@@ -232,47 +232,47 @@ TEST_F(UnreadRepliesTest, NothingIsLeftOpen) {
 constexpr uid_t kOne = 100001;
 constexpr uid_t kOther = 100002;
 
-UnreadShares::Count counted(uid_t user, const std::vector<std::pair<uid_t, size_t>>& unread) {
-    UnreadShares::Count count = UnreadShares(800).count_for(user);
+bool permits(uid_t user, size_t descriptors, const std::vector<std::pair<uid_t, size_t>>& unread) {
+    UnreadShares::Count count = UnreadShares(800).begin_count();
 
-    for (const auto& [other, descriptors] : unread) count.add(other, descriptors);
-    return count;
+    for (const auto& [other, number] : unread) count.add(other, number);
+    return count.permits(user, descriptors);
 }
 
 TEST(UnreadSharesTest, UserHasAnEighth) {
-    EXPECT_TRUE(counted(kOne, {{kOne, 98}}).permits(2));
-    EXPECT_FALSE(counted(kOne, {{kOne, 98}}).permits(3));
-    EXPECT_FALSE(counted(kOne, {{kOne, 50}, {kOne, 50}}).permits(1));
+    EXPECT_TRUE(permits(kOne, 2, {{kOne, 98}}));
+    EXPECT_FALSE(permits(kOne, 3, {{kOne, 98}}));
+    EXPECT_FALSE(permits(kOne, 1, {{kOne, 50}, {kOne, 50}}));
 }
 
 TEST(UnreadSharesTest, OtherUsersHaveAQuarter) {
-    EXPECT_TRUE(counted(kOne, {{kOther, 198}}).permits(2));
-    EXPECT_FALSE(counted(kOne, {{kOther, 198}}).permits(3));
-    EXPECT_FALSE(counted(kOne, {{kOther, 150}, {kOne, 50}}).permits(2));
+    EXPECT_TRUE(permits(kOne, 2, {{kOther, 198}}));
+    EXPECT_FALSE(permits(kOne, 3, {{kOther, 198}}));
+    EXPECT_FALSE(permits(kOne, 2, {{kOther, 150}, {kOne, 50}}));
 }
 
 TEST(UnreadSharesTest, RootAndTheUserOfTheProducerHaveTheirOwnQuarter) {
     for (uid_t user : {uid_t{0}, geteuid()}) {
-        EXPECT_TRUE(counted(user, {{kOne, 200}, {user, 198}}).permits(2));
-        EXPECT_FALSE(counted(user, {{geteuid(), 198}}).permits(3));
-        EXPECT_TRUE(counted(kOne, {{user, 200}}).permits(100));
+        EXPECT_TRUE(permits(user, 2, {{kOne, 200}, {user, 198}}));
+        EXPECT_FALSE(permits(user, 3, {{geteuid(), 198}}));
+        EXPECT_TRUE(permits(kOne, 100, {{user, 200}}));
     }
 }
 
 TEST(UnreadSharesTest, LargeReplyIsPermittedAlone) {
-    EXPECT_TRUE(counted(kOne, {{0, 200}}).permits(1000));
-    EXPECT_FALSE(counted(kOne, {{kOther, 2}}).permits(1000));
-    EXPECT_TRUE(counted(0, {{kOne, 200}}).permits(1000));
-    EXPECT_FALSE(counted(0, {{0, 2}}).permits(1000));
+    EXPECT_TRUE(permits(kOne, 1000, {{0, 200}}));
+    EXPECT_FALSE(permits(kOne, 1000, {{kOther, 2}}));
+    EXPECT_TRUE(permits(0, 1000, {{kOne, 200}}));
+    EXPECT_FALSE(permits(0, 1000, {{0, 2}}));
 }
 
 TEST(UnreadSharesTest, LimitHasAMaximum) {
     const size_t eighth = UnreadShares::kMaxLimit / 8;
-    UnreadShares::Count count = UnreadShares(SIZE_MAX).count_for(kOne);
+    UnreadShares::Count count = UnreadShares(SIZE_MAX).begin_count();
 
     count.add(kOne, eighth - 2);
-    EXPECT_TRUE(count.permits(2));
-    EXPECT_FALSE(count.permits(3));
+    EXPECT_TRUE(count.permits(kOne, 2));
+    EXPECT_FALSE(count.permits(kOne, 3));
 }
 
 }  // namespace

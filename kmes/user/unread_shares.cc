@@ -24,19 +24,23 @@ UnreadShares UnreadShares::of_this_process() {
     return UnreadShares(std::min<rlim_t>(limit.rlim_cur, kMaxLimit));
 }
 
-bool UnreadShares::Count::permits(size_t descriptors) const {
-    if (is_trusted_user(user_)) return trusted_ == 0 || trusted_ + descriptors <= limit_ / 4;
+bool UnreadShares::Count::permits(uid_t user, size_t descriptors) const {
+    if (is_trusted_user(user)) return trusted_ == 0 || trusted_ + descriptors <= limit_ / 4;
     if (others_ == 0) return true;
+    const auto of_user = of_users_.find(user);
+
     return others_ + descriptors <= limit_ / 4 &&
-           (of_user_ == 0 || of_user_ + descriptors <= limit_ / 8);
+           (of_user == of_users_.end() || of_user->second + descriptors <= limit_ / 8);
 }
 
 void UnreadShares::Count::add(uid_t user, size_t descriptors) {
-    if (is_trusted_user(user))
+    if (descriptors == 0) return;
+    if (is_trusted_user(user)) {
         trusted_ += descriptors;
-    else
-        others_ += descriptors;
-    if (user == user_) of_user_ += descriptors;
+        return;
+    }
+    others_ += descriptors;
+    of_users_[user] += descriptors;
 }
 
 }  // namespace kmes

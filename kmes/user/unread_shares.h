@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <map>
 
 namespace kmes {
 
@@ -24,21 +25,21 @@ bool is_trusted_user(uid_t user);
 
 class UnreadShares {
   public:
-    // The unread descriptors of all clients, counted before a reply to a client of one user.
+    // The unread descriptors of all clients at one time.
     class Count {
       public:
         // A reply to a client of `user` has this number of unread descriptors.
         void add(uid_t user, size_t descriptors);
-        // Whether a reply with this number of descriptors is within the shares.
-        bool permits(size_t descriptors) const;
+        // Whether a reply to a client of `user`, with this number of descriptors, is within the
+        // shares.
+        bool permits(uid_t user, size_t descriptors) const;
 
       private:
         friend class UnreadShares;
-        Count(size_t limit, uid_t user) : limit_(limit), user_(user) {}
+        explicit Count(size_t limit) : limit_(limit) {}
 
         const size_t limit_;
-        const uid_t user_;
-        size_t of_user_ = 0;
+        std::map<uid_t, size_t> of_users_;  // other than the trusted ones
         size_t trusted_ = 0;
         size_t others_ = 0;
     };
@@ -51,7 +52,7 @@ class UnreadShares {
     // With RLIMIT_NOFILE of this process.
     static UnreadShares of_this_process();
 
-    Count count_for(uid_t user) const { return {limit_, user}; }
+    Count begin_count() const { return Count(limit_); }
 
   private:
     size_t limit_;
