@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/main/smoke_calls.h"
 #include "conformance/model/layout.h"
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/layout.h"
@@ -462,7 +463,8 @@ class Session {
     void on(const Mapped& event) {
         const BufferIndex index = served_back_.at(event.buffer);
         const std::uint32_t cpu = history().buffer(index).cpu;
-        const std::vector<std::string> mistakes = mistakes_of(event);
+        const std::vector<std::string> mistakes =
+            mapping_mistakes(event, history().buffer(index).capacity);
         // A consumer may try the length of another form first.
         if (event.is_refused) {
             refused_maps_.try_emplace(cpu, mistakes);
@@ -473,39 +475,6 @@ class Session {
         if (event.error != 0) complain(fmt::format("mmap failed: {}", strerror(event.error)));
         mapped_cpus_.insert(cpu);
         if (mapped_.insert(index).second) changed();
-    }
-
-    std::vector<std::string> mistakes_of(const Mapped& event) {
-        const std::uint64_t capacity = history().buffer(served_back_.at(event.buffer)).capacity;
-        const MapRequest& request = event.request;
-        std::vector<std::string> mistakes;
-        if (event.deviation.length)
-            mistakes.push_back(fmt::format(
-                "mmap of {} bytes; {} + 2 * capacity is {}{}", request.length_bytes, kMetadataBytes,
-                kMetadataBytes + 2 * capacity, other_form_of(request.length_bytes, capacity)));
-        if (event.deviation.shared) mistakes.emplace_back("mmap without MAP_SHARED");
-        if (event.deviation.protection)
-            mistakes.emplace_back("mmap with other than PROT_READ | PROT_WRITE");
-        if (event.deviation.offset)
-            mistakes.push_back(fmt::format("mmap at offset {}; expected 0", request.offset_bytes));
-        return mistakes;
-    }
-
-    // Words for a mapping that has the length of another form.
-    static std::string other_form_of(std::uint64_t length_bytes, std::uint64_t capacity) {
-        std::string names;
-        for (const Layout& each : all_layouts()) {
-            const bool is_same_call = each.attaches_all_cpus() == layout().attaches_all_cpus();
-            if (each.metadata_bytes == layout().metadata_bytes || !is_same_call ||
-                length_bytes != each.metadata_bytes + 2 * capacity)
-                continue;
-            names += fmt::format("{}{}", names.empty() ? "" : " or ", each.name);
-        }
-        if (names.empty()) return "";
-        return fmt::format(
-            ". That is the length of form {}: --layout {}, or --layout auto "
-            "(docs/layouts.md)",
-            names, names);
     }
 
     void on(const FutexWait& event) {
@@ -576,7 +545,10 @@ class Session {
             for (const std::string& mistake : mistakes)
                 complain(mistake + ". The kernel refuses it with EINVAL");
         }
-        if (last_attach_.error != 0 && mapped_cpus_.empty()) conclude_attach();
+        if (last_attach_.error != 0 && mapped_cpus_.empty()) {
+            const std::string mistake = attach_mistake(last_attach_, has_attached_);
+            if (!mistake.empty()) complain(mistake);
+        }
         if (ended_->sanitizer_needs_ptrace) {
             give_up_as_inconclusive("the program " + ended_->text);
             run_.needs_ptrace_itself = true;
@@ -592,28 +564,6 @@ class Session {
                 ended_->exit_status));
         } else if (!run_.to_the_end && stuck_.empty()) {
             complain("the program exited with status 0; expected the end of a CPU first");
-        }
-    }
-
-    void conclude_attach() {
-        const AttachRequest& request = last_attach_.request;
-        const char* error = strerrorname_np(last_attach_.error);
-        if (layout().attaches_all_cpus()) {
-            complain(fmt::format(
-                "the last kmes_attach, with {} slots, returned {}; its arguments are (int* fds, "
-                "int* count, u64* capacity). A consumer that attaches to one CPU at a time is of "
-                "another form of the layout: --layout C, D or auto (docs/layouts.md)",
-                request.slots_requested, error));
-        } else if (layout().attach == AttachArguments::one_cpu && request.cpu == kAskForCount) {
-            complain(fmt::format(
-                "kmes_attach with cpu_id 0xFFFFFFFF returned {}; only form D has that question: "
-                "--layout D, or --layout auto (docs/layouts.md)",
-                error));
-        } else if (!has_attached_) {
-            complain(
-                fmt::format("the last kmes_attach, with cpu_id {}, returned {}; its arguments "
-                            "are (unsigned cpu_id, u64* capacity)",
-                            request.cpu.value_or(0), error));
         }
     }
 
