@@ -14,7 +14,6 @@ namespace kmes::conformance {
 
 inline constexpr std::size_t kFindingsInAReport = 100;
 inline constexpr std::size_t kStandardErrorBytesInAReport = 8192;
-inline constexpr std::size_t kTextBytesInAReport = 16384;
 
 // Replaces the evidence in `result` with that of `outcome`. An outcome without a record has none.
 void take_evidence(const CaseOutcome& outcome, CaseResult& result);

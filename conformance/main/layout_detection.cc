@@ -110,8 +110,7 @@ DetectedLayout form_c(std::uint32_t cpu) {
     return {&form("C"),
             fmt::format("kmes_attach asks for CPU {}, and for no other CPU after an EINVAL; for a "
                         "consumer of form D that does so, use --layout D",
-                        cpu),
-            true};
+                        cpu)};
 }
 
 // Handles a null pointer or an array as the first argument. A null pointer can also be CPU 0.
@@ -135,16 +134,14 @@ DetectedLayout detect_by_mapping(const Start& start, bool begins_with_array) {
             for (const std::string_view name : {"A", "B"}) {
                 const std::uint64_t metadata_bytes = form(name).metadata_bytes;
                 if (mapped->request.length_bytes == metadata_bytes + 2 * kCapacityBytes)
-                    found = {&form(name),
-                             fmt::format("kmes_attach takes an array, and the mapping "
-                                         "has {} bytes before the data",
-                                         metadata_bytes),
-                             true};
+                    found = {&form(name), fmt::format("kmes_attach takes an array, and the mapping "
+                                                      "has {} bytes before the data",
+                                                      metadata_bytes)};
             }
         },
         [&] { return found.layout != nullptr || attaches > kMostAttaches; });
     if (found.layout != nullptr) return found;
-    if (has_array) return {&form("A"), "kmes_attach takes an array", true};
+    if (has_array) return {&form("A"), "kmes_attach takes an array"};
     return form_c(0);
 }
 
@@ -156,13 +153,11 @@ DetectedLayout detect_layout(const std::vector<std::string>& program, double tim
     const FirstCalls calls = first_calls(start);
     if (!calls.first)
         return {&form("A"), "the program does not call kmes_attach", calls.is_startable};
-    if (calls.asks_for_count) return {&form("D"), "kmes_attach asks for the number of CPUs", true};
+    if (calls.asks_for_count) return {&form("D"), "kmes_attach asks for the number of CPUs"};
     const std::uint32_t cpu = calls.first->cpu.value_or(0);
     if (calls.next_cpu)
-        return {&form("D"),
-                fmt::format("kmes_attach asks for CPU {} after an EINVAL for CPU {}",
-                            *calls.next_cpu, cpu),
-                true};
+        return {&form("D"), fmt::format("kmes_attach asks for CPU {} after an EINVAL for CPU {}",
+                                        *calls.next_cpu, cpu)};
     if (cpu > 0 && !calls.has_array) return form_c(cpu);
     return detect_by_mapping(start, calls.has_array);
 }

@@ -122,13 +122,11 @@ Json case_to_json(const CaseResult& result, std::string_view layout) {
 }
 
 Json differences_to_json(const RunReport& report) {
-    // A line of a list can be longer than any text that a reader of the report accepts.
-    constexpr std::size_t kBytes = 16384;
     Json list = Json::array();
     for (const ListDifference& difference : report.differences) {
         Json value;
         add_text(value, "case", difference.case_id);
-        value["message"] = cut(valid_utf8(difference.message), kBytes);
+        value["message"] = cut(valid_utf8(difference.message), kTextBytesInAReport);
         list.push_back(value);
     }
     return list;

@@ -4,6 +4,7 @@
 #ifndef KMES_CONFORMANCE_REPORT_RESULT_H_
 #define KMES_CONFORMANCE_REPORT_RESULT_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,6 +15,9 @@
 #include "conformance/report/trace.h"
 
 namespace kmes::conformance {
+
+// Longer texts of a report are cut: a reader refuses very long ones.
+inline constexpr std::size_t kTextBytesInAReport = 16384;
 
 // An outcome with what the run adds to it.
 struct CaseResult {
