@@ -6,6 +6,9 @@
  * by the key of their first event. The key is the timestamp, but never less than that of the event
  * before it. A round copies a bulk of each CPU whose queue is empty. After a round each CPU has a
  * first event here, or was empty after the start of the round.
+ *
+ * A clock that goes back too far begins a new epoch, and the key includes the epoch. Events from
+ * before the step thus precede those from after it, on all CPUs.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
@@ -33,13 +36,17 @@ struct bulk_copy {
     struct kmes_event_view views[];
 };
 
+struct merge_key {
+    __u64 epoch;
+    __u64 ns;
+};
+
 struct merge_cpu {
     struct bulk_copy* first;
     struct bulk_copy* last;
     struct kmes_reader_place place;
-    __u64 key; /* of the first held event, or of the last one if none is held */
-    bool has_key;
-    bool begins_anew; /* the clock went back too far before the first event */
+    struct merge_key key; /* of the first held event, or of the last one if none is held */
+    bool begins_anew;     /* the clock went back too far before the first event */
 };
 
 struct kmes_merge {
@@ -48,8 +55,10 @@ struct kmes_merge {
     __u64 hold_ns;
     __u64 most_bytes;
     struct bulk_copy* delivered; /* the memory of the last view, if that was the last of its bulk */
-    __u64 last_key;              /* of the delivered events */
-    __u64 newest_ns;             /* the highest timestamp since the order began */
+    struct merge_key last_key;   /* of the delivered events */
+    struct merge_key newest;     /* the highest timestamp since the order began */
+    __u64 epoch;                 /* the latest one */
+    __u64 epoch_arrival_ns;      /* of the event that began it */
     __u64 round_realtime_ns;     /* start of the last round */
     __u64 round_monotonic_ns;
     unsigned cpus;
@@ -62,9 +71,15 @@ struct kmes_merge {
 
 /* -- The heap ---------------------------------------------------------------------------------- */
 
+static bool is_less(const struct merge_key* a, const struct merge_key* b) {
+    return a->epoch != b->epoch ? a->epoch < b->epoch : a->ns < b->ns;
+}
+
 static bool is_before(const struct kmes_merge* merge, unsigned a, unsigned b) {
-    if (merge->cpu[a].key != merge->cpu[b].key) return merge->cpu[a].key < merge->cpu[b].key;
-    return a < b;
+    const struct merge_key* first = &merge->cpu[a].key;
+    const struct merge_key* second = &merge->cpu[b].key;
+
+    return is_less(first, second) || (!is_less(second, first) && a < b);
 }
 
 static void move_up(struct kmes_merge* merge, unsigned at) {
@@ -103,14 +118,37 @@ static const struct kmes_event_view* first_of(const struct merge_cpu* cpu) {
     return &cpu->first->views[cpu->first->taken];
 }
 
-/* Sets the key after an event has become the first one of its CPU. */
-static void set_key(const struct kmes_merge* merge, struct merge_cpu* cpu) {
-    const __u64 timestamp = first_of(cpu)->timestamp;
+static bool has_passed(__u64 since_ns, __u64 now_ns, __u64 duration_ns) {
+    return now_ns >= since_ns && now_ns - since_ns >= duration_ns;
+}
 
-    cpu->begins_anew =
-        cpu->has_key && timestamp < cpu->key && cpu->key - timestamp > merge->hold_ns;
-    if (!cpu->has_key || cpu->begins_anew || timestamp > cpu->key) cpu->key = timestamp;
-    cpu->has_key = true;
+/* The clock of one CPU is often the clock of all, so the first CPU that sees a step begins the
+ * epoch, and the others join it. One epoch begins in each hold_ns at most: otherwise the others
+ * could not keep up, and their events would always precede those of a CPU whose clock is broken. */
+static void begin_anew(struct kmes_merge* merge, const struct merge_cpu* cpu) {
+    const __u64 arrival_ns = cpu->first->arrival_ns;
+
+    if (cpu->key.epoch < merge->epoch) return;
+    if (merge->epoch && !has_passed(merge->epoch_arrival_ns, arrival_ns, merge->hold_ns)) return;
+    merge->epoch++;
+    merge->epoch_arrival_ns = arrival_ns;
+}
+
+/* Sets the key after an event has become the first one of its CPU. An event from before a step is
+ * published within hold_ns of it; one that arrives later is of the new epoch, even if its own CPU
+ * has seen no step. */
+static void set_key(struct kmes_merge* merge, struct merge_cpu* cpu) {
+    const __u64 timestamp = first_of(cpu)->timestamp;
+    struct merge_key* key = &cpu->key;
+    bool joins;
+
+    cpu->begins_anew = timestamp < key->ns && key->ns - timestamp > merge->hold_ns;
+    if (cpu->begins_anew) begin_anew(merge, cpu);
+    joins = cpu->begins_anew ||
+            (key->epoch < merge->epoch &&
+             has_passed(merge->epoch_arrival_ns, cpu->first->arrival_ns, merge->hold_ns));
+    if (joins || timestamp > key->ns) key->ns = timestamp;
+    if (joins) key->epoch = merge->epoch;
 }
 
 static void add_copy(struct kmes_merge* merge, unsigned index, struct bulk_copy* copy) {
@@ -205,17 +243,13 @@ static int do_round(struct kmes_merge* merge, bool is_for_all) {
 
 /* -- What is due ------------------------------------------------------------------------------- */
 
-static bool has_passed(__u64 since_ns, __u64 now_ns, __u64 duration_ns) {
-    return now_ns >= since_ns && now_ns - since_ns >= duration_ns;
-}
-
 /* Ignores the memory limit. */
 static bool is_first_in_time(const struct kmes_merge* merge) {
     const struct merge_cpu* cpu;
 
     cpu = &merge->cpu[merge->heap[0]];
-    if (merge->heap_count == merge->cpus || merge->is_flushing || cpu->begins_anew) return true;
-    if (merge->statistics.delivered && cpu->key < merge->last_key) return true;
+    if (merge->heap_count == merge->cpus || merge->is_flushing) return true;
+    if (merge->statistics.delivered && is_less(&cpu->key, &merge->last_key)) return true;
     if (has_passed(first_of(cpu)->timestamp, merge->round_realtime_ns, merge->hold_ns)) return true;
     return has_passed(cpu->first->arrival_ns, merge->round_monotonic_ns, merge->hold_ns);
 }
@@ -225,6 +259,20 @@ static bool is_first_due(const struct kmes_merge* merge) {
     return merge->statistics.held_bytes >= merge->most_bytes || is_first_in_time(merge);
 }
 
+/* Records the order of the event of `cpu`, which is delivered now. Returns whether it comes too
+ * late for its place. */
+static bool note_order(struct kmes_merge* merge, const struct merge_cpu* cpu, __u64 timestamp) {
+    const struct merge_key delivered = {cpu->key.epoch, timestamp};
+    const bool is_of_an_earlier_epoch = delivered.epoch < merge->newest.epoch;
+    const bool is_out_of_order =
+        merge->statistics.delivered && (is_of_an_earlier_epoch || timestamp < merge->newest.ns);
+    const bool restarts = cpu->begins_anew && !is_of_an_earlier_epoch;
+
+    if (restarts || is_less(&merge->newest, &delivered)) merge->newest = delivered;
+    if (restarts || is_less(&merge->last_key, &cpu->key)) merge->last_key = cpu->key;
+    return is_out_of_order;
+}
+
 static bool deliver_first(struct kmes_merge* merge, struct kmes_event_view* view) {
     const unsigned index = merge->heap[0];
     struct merge_cpu* cpu = &merge->cpu[index];
@@ -232,9 +280,7 @@ static bool deliver_first(struct kmes_merge* merge, struct kmes_event_view* view
 
     merge->statistics.forced += !is_first_in_time(merge);
     *view = *first_of(cpu);
-    is_out_of_order = merge->statistics.delivered && view->timestamp < merge->newest_ns;
-    if (cpu->begins_anew || view->timestamp > merge->newest_ns) merge->newest_ns = view->timestamp;
-    merge->last_key = cpu->begins_anew || cpu->key > merge->last_key ? cpu->key : merge->last_key;
+    is_out_of_order = note_order(merge, cpu, view->timestamp);
     cpu->place.session = cpu->first->session;
     cpu->place.last_sequence = view->sequence;
     cpu->place.is_known = true;

@@ -25,8 +25,9 @@
  *
  * An event that comes too late for its place is delivered at once, as out of order. The same holds
  * for an event whose timestamp is below that of the event before it on the same CPU. If the clock
- * of the CPU went back by more than hold_ns, the order restarts with that event. Otherwise the
- * event keeps its place after the one before it.
+ * of the CPU went back by more than hold_ns, the order restarts with that event. Held events of
+ * other CPUs from before the step precede it. Otherwise the event keeps its place after the one
+ * before it. The order restarts once in each hold_ns at most.
  *
  * The merge neither loses nor repeats an event that a reader delivered. At most one thread uses a
  * merge and its set at a time.
@@ -50,7 +51,7 @@ struct kmes_merge_options {
 
 struct kmes_merge_statistics {
     __u64 delivered;
-    __u64 out_of_order; /* part of `delivered`: the timestamp is below that of an earlier one */
+    __u64 out_of_order; /* part of `delivered`: too late for its place, see kmes_merge_next */
     __u64 forced;       /* part of `delivered`: delivered early, because of most_bytes */
     __u64 held_bytes;   /* now */
 };
@@ -66,7 +67,7 @@ void kmes_merge_close(struct kmes_merge* merge);
 /* Returns the next event. `view` points to a copy that is valid until the next call for this merge.
  * The result is KMES_READ_EVENT, KMES_READ_EMPTY if no event is due now, or -ENOMEM. After -ENOMEM
  * no event is lost; call again. *is_out_of_order (may be NULL) is true if the timestamp is below
- * that of an earlier event. */
+ * that of an earlier event, or if the order has restarted since the event was stamped. */
 int kmes_merge_next(struct kmes_merge* merge, struct kmes_event_view* view, bool* is_out_of_order);
 
 /* Makes every held event due, in their order, until none is held. */

@@ -232,7 +232,36 @@ TEST_F(MergeTest, OrderBeginsAnewAfterALargeStepBack) {
         ring->emit(300);
     }
     drain();
-    EXPECT_EQ("9000 100! 300 9000 100! 300", stamps());
+    EXPECT_EQ("9000 9000 100! 100 300 300", stamps());
+}
+
+// A CPU that is busy after the step must not hold back the event that an idle CPU stamped before
+// it. Nor may that event make every later one late.
+TEST_F(MergeTest, EventFromBeforeTheStepPrecedesTheNewOrder) {
+    open(2, holding(1000));
+    rings_[0]->emit(9000);
+    rings_[0]->emit(100);
+    rings_[1]->emit(9100);
+    drain();
+    EXPECT_EQ("9000 9100 100!", stamps());
+    rings_[0]->emit(200);
+    drain();
+    EXPECT_EQ("200", stamps());
+}
+
+// The clock of one CPU went back, those of the others did not.
+TEST_F(MergeTest, CpuWhoseClockStaysDelaysNobodyForEver) {
+    unsigned of_cpu_0 = 0;
+
+    open(2, holding(1'000'000));
+    rings_[0]->emit(kHourNs);
+    rings_[0]->emit(100);
+    rings_[0]->emit(200);
+    for (uint64_t step = 0; of_cpu_0 < 3; step++) {
+        rings_[1]->emit(kHourNs + step);
+        ASSERT_TRUE(comes_true([this] { return next(); }));
+        of_cpu_0 += merged_.back().cpu == 0;
+    }
 }
 
 TEST_F(MergeTest, MemoryIsBounded) {

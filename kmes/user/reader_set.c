@@ -51,25 +51,26 @@ static bool is_due(const struct kmes_set_cpu* cpu) {
 }
 
 /* Returns 1 if the ring has an event of `sequence` or later, 0 if not, and the negative error
- * number if it cannot be attached now. A ring always contains its last event. */
+ * number if it cannot be attached or read now. A ring contains its last event, unless a resize
+ * left no room for it. It then counts as the ring of another producer. */
 static int has_reached(const struct kmes_reader_config* config, __u64 sequence) {
     struct kmes_reader_config from_tail = *config;
     const struct kmes_reader_place none = {0};
     struct kmes_event_view view;
     struct kmes_reader reader;
     bool is_reached = false;
-    int error;
+    int result;
 
     from_tail.place = none;
-    error = kmes_reader_open(&reader, &from_tail);
-    if (error) return error;
-    while (!is_reached && kmes_reader_peek(&reader, &view) == KMES_READ_EVENT) {
+    result = kmes_reader_open(&reader, &from_tail);
+    if (result) return result;
+    while (!is_reached && (result = kmes_reader_peek(&reader, &view)) == KMES_READ_EVENT) {
         const __u64 found = view.sequence;
 
         is_reached = kmes_reader_release(&reader) && found >= sequence;
     }
     kmes_reader_close(&reader);
-    return is_reached;
+    return result < 0 ? result : is_reached;
 }
 
 /* Called after the first attach. A kernel's place has no session that identifies another producer.

@@ -99,8 +99,8 @@ enum kmes_resumed {
  * Returns the result for a CPU's place at the first attach; KMES_RESUMED_NO_PLACE for a CPU that
  * does not exist. A producer in a kernel has no sessions. The set recognises another kernel
  * producer if the kernel has booted again (kmes_places_read). It also does so if the ring's last
- * event has a lower sequence number than the place. It cannot recognise a reloaded module that has
- * published more events than the earlier one since.
+ * event has a lower sequence number than the place, or if the ring is empty. It cannot recognise a
+ * reloaded module that has published more events than the earlier one since.
  */
 enum kmes_resumed kmes_reader_set_resumed(const struct kmes_reader_set* set, unsigned cpu);
 
@@ -138,7 +138,8 @@ int kmes_reader_set_consume(struct kmes_reader_set* set, unsigned most,
  * Sleeps until a CPU may have a new event, for at most timeout_ns (KMES_NO_TIMEOUT: no limit).
  * Returns 1 if the caller must read again, -ETIMEDOUT, -EINTR, or the error of CPU 0 if every CPU
  * has an error at the timeout. It checks every 10 ms with more than 128 CPUs, and if the kernel
- * cannot wait for several words at once.
+ * cannot wait for several words at once. A producer that has stopped answering can delay the return
+ * by a second.
  */
 int kmes_reader_set_wait(struct kmes_reader_set* set, __u64 timeout_ns);
 

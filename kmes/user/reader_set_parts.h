@@ -34,6 +34,7 @@ struct kmes_reader_set {
     __u8* buffer;
     __u64 buffer_bytes;
     __u64 slept_at_ns;     /* the end of the caller's last sleep */
+    unsigned asks_first;   /* the CPU that asks for its producer before the others */
     struct kmes_bulk bulk; /* of the CPU that has its turn; events may be left */
     unsigned taken;        /* in this turn */
     unsigned turn;

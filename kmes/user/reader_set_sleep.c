@@ -13,16 +13,30 @@
 #define LOOK_EVERY_NS (10 * KMES_SET_NS_PER_MS) /* for changes without a wake */
 #define STEPS_OF_WATERMARK 8
 
+/* True after a kmes_reader_wait_end that got no answer from the producer. It may have waited a
+ * second for it. */
+static bool had_no_answer(const struct kmes_reader* reader) {
+    return reader->producer_error && !reader->unasked_ns;
+}
+
+/* The CPUs mostly have one producer. If it does not answer for one of them, the next one asks after
+ * a later sleep: otherwise each would wait for it, long after the caller's time. */
 bool kmes_set_end_waits(struct kmes_reader_set* set, __u64 slept_ns) {
+    const unsigned first = set->asks_first;
     bool looks_again = false;
     unsigned i;
 
     for (i = 0; i < set->cpus; i++) {
-        struct kmes_set_cpu* cpu = &set->cpu[i];
+        const unsigned index = (first + i) % set->cpus;
+        struct kmes_set_cpu* cpu = &set->cpu[index];
 
         if (!cpu->is_asked) continue;
         cpu->is_asked = false;
         if (kmes_reader_wait_end(&cpu->reader, slept_ns)) looks_again = true;
+        if (slept_ns && had_no_answer(&cpu->reader)) {
+            slept_ns = 0;
+            set->asks_first = (index + 1) % set->cpus;
+        }
     }
     return looks_again;
 }

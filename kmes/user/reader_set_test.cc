@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cerrno>
@@ -383,6 +385,31 @@ TEST_F(ReaderSetTest, GoesOnWithTheNextProducer) {
     EXPECT_EQ(1u, last_[1]);
 }
 
+// Each question may take a second, and the caller's time is over.
+TEST_F(ReaderSetTest, OneCpuAtATimeAsksAProducerThatDoesNotAnswer) {
+    static std::vector<unsigned> asked;
+    kmes_reader_set_options options = {};
+
+    start(4);
+    asked.clear();
+    options.configure = [](void*, kmes_reader_config* config, __u16 cpu) {
+        kmes_reader_by_libkmes(config, cpu);
+        config->is_current = [](void*, __u16 of, kmes_mapping*) {
+            asked.push_back(of);
+            return -ETIMEDOUT;
+        };
+    };
+    options.cpus = Refusing::cpus;
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    for (size_t waits = 0; asked.size() < 8; waits++) {
+        const size_t before = asked.size();
+
+        kmes_reader_set_wait(set_, 1);
+        ASSERT_GE(before + 1, asked.size());
+    }
+    EXPECT_EQ((std::vector<unsigned>{0, 1, 2, 3, 0, 1, 2, 3}), asked);
+}
+
 TEST_F(ReaderSetTest, GoesOnWhereAnEarlierSetHasLeftOff) {
     start(2);
     ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
@@ -403,6 +430,81 @@ TEST_F(ReaderSetTest, GoesOnWhereAnEarlierSetHasLeftOff) {
     EXPECT_EQ(6, consume());
     EXPECT_EQ(10u, last_[0]);
     EXPECT_EQ(11u, last_[1]);
+}
+
+// A kernel's rings, which have no session. Some of them cannot be read.
+struct Kernel {
+    kmes_attach_functions real = {};
+    int unreadable_from = 0;  // counts attaches down
+    int unreadable = 0;
+
+    static int attach(void* context, __u16 cpu, kmes_mapping* mapping) {
+        auto* self = static_cast<Kernel*>(context);
+        const int error = self->real.attach(self->real.context, cpu, mapping);
+
+        mapping->session = 0;
+        if (error || self->unreadable_from-- > 0 || self->unreadable-- <= 0) return error;
+        void* copy = mmap(nullptr, mapping->mapped_bytes, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+        memcpy(copy, mapping->base, KMES_METADATA_BYTES);
+        memset(static_cast<uint8_t*>(copy) + KMES_METADATA_BYTES, 0xff,
+               mapping->mapped_bytes - KMES_METADATA_BYTES);
+        munmap(mapping->base, mapping->mapped_bytes);
+        mapping->base = copy;
+        return 0;
+    }
+    static int identify(void* context, __u16 cpu, kmes_mapping* mapping) {
+        auto* self = static_cast<Kernel*>(context);
+        const int error = self->real.identify(self->real.context, cpu, mapping);
+
+        mapping->session = 0;
+        return error;
+    }
+    static void configure(void* context, kmes_reader_config* config, __u16 cpu) {
+        auto* self = static_cast<Kernel*>(context);
+
+        kmes_reader_by_libkmes(config, cpu);
+        self->real = config->attach_functions;
+        config->attach_functions.attach = attach;
+        config->attach_functions.identify = identify;
+        config->attach_functions.context = self;
+        config->is_current = nullptr;
+        config->stop_on_corrupt = true;
+    }
+};
+
+// The set compares the place with the ring's last event. A ring that cannot be read decides
+// nothing: its events must not be delivered twice once it can.
+TEST_F(ReaderSetTest, RingThatCannotBeReadIsComparedLater) {
+    Kernel kernel;
+    kmes_reader_set_options options = {};
+
+    start(1);
+    emit(0, 10);
+    options.configure = Kernel::configure;
+    options.cpus = Refusing::cpus;
+    options.context = &kernel;
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    EXPECT_EQ(10, consume());
+    const kmes_reader_place place = kmes_reader_set_get_place(set_, 0);
+
+    ASSERT_TRUE(place.is_known);
+    kmes_reader_set_close(set_);
+    set_ = nullptr;
+    options.place = &place;
+    options.places = 1;
+    kernel.unreadable_from = 1;  // the attach that reads on, then the one that compares
+    kernel.unreadable = 1;
+    const int error = kmes_reader_set_open(&set_, &options);
+
+    EXPECT_GT(0, error) << "no CPU can be read";
+    ASSERT_EQ(nullptr, set_);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    EXPECT_EQ(KMES_RESUMED_GOES_ON, kmes_reader_set_resumed(set_, 0));
+    emit(0);
+    EXPECT_EQ(1, consume());
+    EXPECT_EQ(11u, last_[0]);
 }
 
 // The mappings of this process that a consumer could write. Those of the producer exist before.
