@@ -31,15 +31,32 @@ readonly common=(-I. -Ikmod/uapi -DKMES_ORDER_HOOKED -g1 -pthread)
 readonly c_options=(-std=c11 -ffreestanding -fexceptions)
 readonly cxx_options=(-std=c++20)
 
-# (html.cc includes a header that Bazel makes, and no target writes HTML.)
+# (No target writes HTML, and html.cc includes a header that Bazel makes.)
 sources() {
     ls kmes/*.c kmes/tests/hooks.cc kmes/tests/world.cc
-    ls tools/libs/fmt.cc kmesctl/escape.cc kmesctl/msgpack_text.cc
-    ls record/*.cc | grep -vE '/test_support[.]|_test[.]cc$'
-    ls kmes/user/*.c kmes/user/*.cc | grep -vE '/(order_tsan|test_support)[.]|_test[.]cc$'
-    ls props/script/*.cc props/machine/*.cc conformance/model/*.cc conformance/oracle/*.cc \
-        fuzz/targets/*.cc fuzz/script_mutator.cc conformance/failure/*.cc conformance/report/*.cc \
-        | grep -vE '_(test|main)\.cc$|/report/html\.cc$'
+    ls tools/libs/fmt.cc kmesctl/escape.cc kmesctl/msgpack_text.cc fuzz/script_mutator.cc
+    ls kmes/user/*.c fuzz/targets/*.cc
+}
+
+# The sources of a folder are read together, as Bazel does it for the sanitizers
+# (tools/bazel/joined.bzl): most of the time goes into the headers that they share. A folder is not
+# here if two of its sources have one name for different things.
+joined_folders() {
+    printf '%s\n' record kmes/user props/script props/machine conformance/model conformance/oracle \
+        conformance/failure conformance/report
+}
+
+# join FOLDER: writes files that include up to 8 sources of FOLDER each, and prints their paths.
+join() {
+    local -a found
+    mapfile -t found < <(ls "$1"/*.cc |
+        grep -vE '/(order_tsan|test_support)[.]|_(test|main)[.]cc$|/report/html')
+    local first
+    for ((first = 0; first < ${#found[@]}; first += 8)); do
+        local file=$scratch/$(tr / _ <<<"$1")_joined_$first.cc
+        printf '#include "%s"\n' "${found[@]:first:8}" >"$file"
+        printf '%s\n' "$file"
+    done
 }
 
 # compile SOURCE OBJECT [OPTIONS...]
@@ -63,6 +80,9 @@ scripts=$(awk '/^kmes_fuzz_target\(/ { name = "" }
 
 running=0
 sources >"$scratch/sources"
+for folder in $(joined_folders); do
+    join "$folder" >>"$scratch/sources"
+done
 while IFS= read -r source; do
     compile "$source" "$scratch/$(tr / _ <<<"$source").o" &
     running=$((running + 1))

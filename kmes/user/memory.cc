@@ -22,7 +22,7 @@
 namespace kmes {
 namespace {
 
-[[noreturn]] void fail(int error, const std::string& what) {
+[[noreturn]] void fail_memory(int error, const std::string& what) {
     throw std::system_error(error, std::generic_category(),
                             "KMES buffer: " + what + limit_text(error));
 }
@@ -33,20 +33,21 @@ std::string bytes_text(uint64_t bytes) {
 
 void check_options(const BufferOptions& options) {
     if (options.page_bytes != KMES_PAGE_BYTES) {
-        fail(ENOTSUP, "pages of " + bytes_text(options.page_bytes) +
-                          " cannot carry ring format version 1, whose data begins at byte 4096 "
-                          "(E22); a machine with pages of 4096 bytes can");
+        fail_memory(ENOTSUP,
+                    "pages of " + bytes_text(options.page_bytes) +
+                        " cannot carry ring format version 1, whose data begins at byte 4096 "
+                        "(E22); a machine with pages of 4096 bytes can");
     }
     if (!kmes_double_map_capacity_is_valid(options.capacity_bytes)) {
-        fail(EINVAL, "a capacity of " + bytes_text(options.capacity_bytes) +
-                         " cannot be mapped twice; a power of two from " +
-                         std::to_string(KMES_USER_CAPACITY_MIN_BYTES) + " to " +
-                         std::to_string(KMES_CAPACITY_MAX_BYTES) + " can");
+        fail_memory(EINVAL, "a capacity of " + bytes_text(options.capacity_bytes) +
+                                " cannot be mapped twice; a power of two from " +
+                                std::to_string(KMES_USER_CAPACITY_MIN_BYTES) + " to " +
+                                std::to_string(KMES_CAPACITY_MAX_BYTES) + " can");
     }
     if (options.metadata_file_bytes < KMES_METADATA_BYTES ||
         options.metadata_file_bytes % KMES_PAGE_BYTES != 0) {
-        fail(EINVAL, "a metadata file of " + bytes_text(options.metadata_file_bytes) +
-                         " is not allowed; a multiple of 4096 bytes is, and not 0");
+        fail_memory(EINVAL, "a metadata file of " + bytes_text(options.metadata_file_bytes) +
+                                " is not allowed; a multiple of 4096 bytes is, and not 0");
     }
 }
 
@@ -55,13 +56,13 @@ int make_memory_file(const char* name, uint64_t bytes) {
     int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL);
 
     if (fd < 0 && errno == EINVAL) fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd < 0) fail(errno, std::string("cannot make the memory file ") + name);
+    if (fd < 0) fail_memory(errno, std::string("cannot make the memory file ") + name);
     if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
         int error = errno;
 
         close(fd);
-        fail(error,
-             std::string("cannot give the memory file ") + name + " its " + bytes_text(bytes));
+        fail_memory(error, std::string("cannot give the memory file ") + name + " its " +
+                               bytes_text(bytes));
     }
     return fd;
 }
@@ -70,14 +71,14 @@ int make_memory_file(const char* name, uint64_t bytes) {
 void allocate(int fd, const char* name, uint64_t bytes) {
     while (fallocate(fd, 0, 0, static_cast<off_t>(bytes)) != 0) {
         if (errno == EINTR) continue;
-        fail(errno, std::string("no memory for ") + bytes_text(bytes) + " of " + name);
+        fail_memory(errno, std::string("no memory for ") + bytes_text(bytes) + " of " + name);
     }
 }
 
 void seal(int fd, const char* name, int seals) {
     if (fcntl(fd, F_ADD_SEALS, seals) != 0)
-        fail(errno, std::string("cannot seal the memory file ") + name +
-                        " (F_SEAL_FUTURE_WRITE needs Linux 5.1)");
+        fail_memory(errno, std::string("cannot seal the memory file ") + name +
+                               " (F_SEAL_FUTURE_WRITE needs Linux 5.1)");
 }
 
 }  // namespace
@@ -126,7 +127,7 @@ void BufferMemory::make_files(const BufferOptions& options) {
 
     struct stat status = {};
 
-    if (fstat(metadata_fd_, &status) != 0) fail(errno, "cannot identify the metadata file");
+    if (fstat(metadata_fd_, &status) != 0) fail_memory(errno, "cannot identify the metadata file");
     device_ = status.st_dev;
     inode_ = status.st_ino;
 }
@@ -137,8 +138,8 @@ void BufferMemory::map_and_seal(const BufferOptions& options) {
     int error = kmes_double_map(metadata_fd_, data_fd_, options.capacity_bytes, true, &base_);
 
     if (error) {
-        fail(-error, "cannot map " +
-                         bytes_text(kmes_mapping_bytes(KMES_VERSION_1, options.capacity_bytes)));
+        fail_memory(-error, "cannot map " + bytes_text(kmes_mapping_bytes(KMES_VERSION_1,
+                                                                          options.capacity_bytes)));
     }
     // E13: if a consumer could truncate the file, the producer would get SIGBUS.
     seal(metadata_fd_, "kmes-metadata", F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
@@ -159,7 +160,7 @@ void BufferMemory::initialise(const BufferOptions& options) {
 
     int error = kmes_buffer_init(&core_.buffer, &setup);
 
-    if (error) fail(-error, "the core refuses " + bytes_text(options.capacity_bytes));
+    if (error) fail_memory(-error, "the core refuses " + bytes_text(options.capacity_bytes));
     core_.owner = this;
 }
 
@@ -198,8 +199,8 @@ ConsumerMapping::ConsumerMapping(int metadata_fd, int data_fd, uint64_t capacity
     int error = kmes_double_map(metadata_fd, data_fd, capacity_bytes, false, &base_);
 
     if (error) {
-        fail(-error, "a consumer cannot map a capacity of " + bytes_text(capacity_bytes) +
-                         " from these two files");
+        fail_memory(-error, "a consumer cannot map a capacity of " + bytes_text(capacity_bytes) +
+                                " from these two files");
     }
 }
 

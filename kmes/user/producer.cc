@@ -26,7 +26,7 @@
 namespace kmes {
 namespace {
 
-[[noreturn]] void fail(int error, const std::string& what) {
+[[noreturn]] void fail_producer(int error, const std::string& what) {
     throw std::system_error(error, std::generic_category(), "KMES producer: " + what);
 }
 
@@ -49,28 +49,29 @@ constexpr uint64_t kMostResumed = UINT64_MAX / 2;
 
 ProducerOptions checked(ProducerOptions options) {
     if (options.cpus < 1 || options.cpus > kMaxCpus)
-        fail(EINVAL, std::to_string(options.cpus) + " CPUs; 1 to 1024 are possible");
+        fail_producer(EINVAL, std::to_string(options.cpus) + " CPUs; 1 to 1024 are possible");
     if (!kmes_double_map_capacity_is_valid(options.boot_capacity_bytes))
-        fail(EINVAL, "a boot capacity of " + std::to_string(options.boot_capacity_bytes) +
-                         " bytes; a power of two, at least 4096, is possible");
+        fail_producer(EINVAL, "a boot capacity of " + std::to_string(options.boot_capacity_bytes) +
+                                  " bytes; a power of two, at least 4096, is possible");
     if (!capacity_is_configurable(options.capacity_bytes))
-        fail(EINVAL,
-             "a default capacity of " + std::to_string(options.capacity_bytes) +
-                 " bytes; a power of two is possible, " +
-                 range_text(KMES_CONFIG_CAPACITY_MIN_BYTES, KMES_CONFIG_CAPACITY_MAX_BYTES));
+        fail_producer(
+            EINVAL, "a default capacity of " + std::to_string(options.capacity_bytes) +
+                        " bytes; a power of two is possible, " +
+                        range_text(KMES_CONFIG_CAPACITY_MIN_BYTES, KMES_CONFIG_CAPACITY_MAX_BYTES));
     if (!event_size_is_configurable(options.max_event_bytes))
-        fail(EINVAL, "a MaxEventSize of " + std::to_string(options.max_event_bytes) +
-                         " bytes; possible are " +
-                         range_text(KMES_CONFIG_EVENT_MIN_BYTES, KMES_CONFIG_EVENT_MAX_BYTES));
+        fail_producer(EINVAL,
+                      "a MaxEventSize of " + std::to_string(options.max_event_bytes) +
+                          " bytes; possible are " +
+                          range_text(KMES_CONFIG_EVENT_MIN_BYTES, KMES_CONFIG_EVENT_MAX_BYTES));
     if (options.resume.cpus.size() > options.cpus)
-        fail(EINVAL, "a state of " + std::to_string(options.resume.cpus.size()) +
-                         " CPUs cannot be resumed with " + std::to_string(options.cpus) +
-                         "; the sequence numbers of the others would begin again");
+        fail_producer(EINVAL, "a state of " + std::to_string(options.resume.cpus.size()) +
+                                  " CPUs cannot be resumed with " + std::to_string(options.cpus) +
+                                  "; the sequence numbers of the others would begin again");
     for (const ResumeState::Cpu& cpu : options.resume.cpus) {
         if (std::max(cpu.last_sequence, cpu.generation) > kMostResumed)
-            fail(EINVAL, "a state with the number " +
-                             std::to_string(std::max(cpu.last_sequence, cpu.generation)) +
-                             "; at most " + std::to_string(kMostResumed) + " is possible");
+            fail_producer(EINVAL, "a state with the number " +
+                                      std::to_string(std::max(cpu.last_sequence, cpu.generation)) +
+                                      "; at most " + std::to_string(kMostResumed) + " is possible");
     }
     return options;
 }
@@ -81,7 +82,7 @@ uint64_t new_session() {
 
     while (session == 0) {
         if (getrandom(&session, sizeof(session), 0) != sizeof(session) && errno != EINTR)
-            fail(errno, "cannot make a session number");
+            fail_producer(errno, "cannot make a session number");
     }
     return session;
 }
@@ -379,7 +380,7 @@ void Producer::retire_cpu(Cpu& cpu, ResumeState::Cpu* state) {
 }
 
 ResumeState Producer::retire() {
-    if (is_inside_here()) fail(EBUSY, "retire() inside an emission of the same thread");
+    if (is_inside_here()) fail_producer(EBUSY, "retire() inside an emission of the same thread");
     std::vector<ResumeState::Cpu> states(cpus_.size());
 
     {
@@ -446,22 +447,23 @@ void Producer::serve_passed(int listening_fd, Serves serves) {
 
 void Producer::start_server(Serves serves,
                             const std::function<std::unique_ptr<ListeningAddress>()>& listen) {
-    if (holds_cpu_here()) fail(EBUSY, "serve() inside an emission of the same thread");
+    if (holds_cpu_here()) fail_producer(EBUSY, "serve() inside an emission of the same thread");
     std::lock_guard lock(server_mutex_);
 
-    if (serves_no_more_) fail(ESHUTDOWN, "serve() after retire()");
+    if (serves_no_more_) fail_producer(ESHUTDOWN, "serve() after retire()");
     for (const auto& server : servers_) {
         if (serves == Serves::kAttachAndEmit || server->serves() == Serves::kAttachAndEmit ||
             server->serves() == serves)
-            fail(EALREADY,
-                 "serves already; a second address is possible where one serves attach "
-                 "alone, and the other emit");
+            fail_producer(EALREADY,
+                          "serves already; a second address is possible where one serves attach "
+                          "alone, and the other emit");
     }
     servers_.push_back(std::make_unique<SocketServer>(this, listen(), serves));
 }
 
 void Producer::stop_serving() {
-    if (holds_cpu_here()) fail(EBUSY, "stop_serving() inside an emission of the same thread");
+    if (holds_cpu_here())
+        fail_producer(EBUSY, "stop_serving() inside an emission of the same thread");
     std::lock_guard lock(server_mutex_);
 
     servers_.clear();

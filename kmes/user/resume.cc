@@ -21,9 +21,9 @@ namespace kmes {
 namespace {
 
 constexpr size_t kFileMaxBytes = 1 << 20;  // for 1024 CPUs: about 80 KiB
-constexpr size_t kMaxCpus = 65536;         // cpu_id has 16 bits
+constexpr size_t kMostCpuIds = 65536;      // cpu_id has 16 bits
 
-[[noreturn]] void fail(int error, const std::string& what) {
+[[noreturn]] void fail_state(int error, const std::string& what) {
     throw std::system_error(error, std::generic_category(), "KMES resume state: " + what);
 }
 
@@ -48,7 +48,7 @@ void write_all(int fd, const std::string& text, const std::string& path) {
         ssize_t written = write(fd, text.data() + done, text.size() - done);
 
         if (written < 0 && errno == EINTR) continue;
-        if (written < 0) fail(errno, "cannot write " + path);
+        if (written < 0) fail_state(errno, "cannot write " + path);
         done += static_cast<size_t>(written);
     }
 }
@@ -61,10 +61,10 @@ std::string read_all(int fd, const std::string& path) {
         ssize_t got = read(fd, piece, sizeof(piece));
 
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) fail(errno, "cannot read " + path);
+        if (got < 0) fail_state(errno, "cannot read " + path);
         if (got == 0) return text;
         text.append(piece, static_cast<size_t>(got));
-        if (text.size() > kFileMaxBytes) fail(EINVAL, path + " is too long to be one");
+        if (text.size() > kFileMaxBytes) fail_state(EINVAL, path + " is too long to be one");
     }
 }
 
@@ -80,7 +80,7 @@ void sync_folder(const std::string& path) {
     Descriptor folder(open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 
     if (folder.get() < 0 || fsync(folder.get()) != 0)
-        fail(errno, "cannot sync the folder of " + path);
+        fail_state(errno, "cannot sync the folder of " + path);
 }
 
 // Returns the name at the end of the symbolic links that begin at `path`, or `path` itself if it is
@@ -117,7 +117,7 @@ void write_in_place(const std::string& path, const std::string& text) {
     const int flags = O_WRONLY | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
     Descriptor file(open(path.c_str(), flags));
 
-    if (file.get() < 0) fail(errno, "cannot write " + path);
+    if (file.get() < 0) fail_state(errno, "cannot write " + path);
     fcntl(file.get(), F_SETFL, fcntl(file.get(), F_GETFL) & ~O_NONBLOCK);
     write_all(file.get(), text, path);
 }
@@ -164,7 +164,7 @@ class Parser {
     }
 
     [[noreturn]] void refuse(const std::string& wanted) {
-        fail(EINVAL, name_ + " line " + std::to_string(line_number_) + ": wanted " + wanted);
+        fail_state(EINVAL, name_ + " line " + std::to_string(line_number_) + ": wanted " + wanted);
     }
 
   private:
@@ -211,7 +211,7 @@ ResumeState ResumeState::from_text(const std::string& text, const std::string& n
     while (parser.begins("cpu ")) {
         Cpu cpu;
 
-        if (parser.number("cpu NUMBER") != state.cpus.size() || state.cpus.size() == kMaxCpus)
+        if (parser.number("cpu NUMBER") != state.cpus.size() || state.cpus.size() == kMostCpuIds)
             parser.refuse("cpu " + std::to_string(state.cpus.size()) + ", one after the other");
         parser.word(" sequence ");
         cpu.last_sequence = parser.number("sequence NUMBER");
@@ -236,11 +236,11 @@ void ResumeState::save(const std::string& path) const {
         Descriptor file(
             open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
 
-        if (file.get() < 0) fail(errno, "cannot make " + temporary);
+        if (file.get() < 0) fail_state(errno, "cannot make " + temporary);
         write_all(file.get(), to_text(), temporary);
-        if (fsync(file.get()) != 0) fail(errno, "cannot sync " + temporary);
+        if (fsync(file.get()) != 0) fail_state(errno, "cannot sync " + temporary);
         if (rename(temporary.c_str(), end.c_str()) != 0)
-            fail(errno, "cannot put " + temporary + " in the place of " + end);
+            fail_state(errno, "cannot put " + temporary + " in the place of " + end);
     } catch (const std::system_error&) {
         unlink(temporary.c_str());
         throw;
@@ -251,21 +251,21 @@ void ResumeState::save(const std::string& path) const {
 ResumeState ResumeState::take(const std::string& path) {
     std::string end = end_of_links(path);
 
-    if (!is_replaceable(path, end)) fail(EINVAL, path + ": wanted a regular file");
+    if (!is_replaceable(path, end)) fail_state(EINVAL, path + ": wanted a regular file");
     // Renames the file first: two producers that start at the same time do not both resume.
     std::string claimed = end + ".taken." + std::to_string(getpid());
 
     if (rename(end.c_str(), claimed.c_str()) != 0) {
         if (errno == ENOENT) return ResumeState();
-        fail(errno, "cannot take " + path);
+        fail_state(errno, "cannot take " + path);
     }
     try {
         Descriptor file(open(claimed.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
 
-        if (file.get() < 0) fail(errno, "cannot open " + path);
+        if (file.get() < 0) fail_state(errno, "cannot open " + path);
         ResumeState state = from_text(read_all(file.get(), path), path);
 
-        if (unlink(claimed.c_str()) != 0) fail(errno, "cannot remove " + path);
+        if (unlink(claimed.c_str()) != 0) fail_state(errno, "cannot remove " + path);
         sync_folder(end);
         return state;
     } catch (const std::system_error&) {

@@ -24,12 +24,13 @@ namespace {
 constexpr int kBacklog = 64;
 constexpr int kLockAttempts = 100;  // each fails only if another producer stops meanwhile
 
-[[noreturn]] void fail(int error, const std::string& what) {
+[[noreturn]] void fail_address(int error, const std::string& what) {
     throw std::system_error(error, std::generic_category(), "KMES socket: " + what);
 }
 
 [[noreturn]] void fail_in_use(const std::string& address) {
-    fail(EADDRINUSE, "cannot have the address " + address + ", which another producer or file has");
+    fail_address(EADDRINUSE,
+                 "cannot have the address " + address + ", which another producer or file has");
 }
 
 struct Address {
@@ -40,9 +41,9 @@ struct Address {
         int error = kmes_socket_address(text.c_str(), &socket, &length);
 
         if (error || text.find('\0') != std::string::npos)
-            fail(error ? -error : EINVAL,
-                 "\"" + text +
-                     "\" is no address; a path of at most 107 bytes is, or '@' and a name");
+            fail_address(error ? -error : EINVAL,
+                         "\"" + text +
+                             "\" is no address; a path of at most 107 bytes is, or '@' and a name");
     }
 
     const struct sockaddr* get() const { return reinterpret_cast<const struct sockaddr*>(&socket); }
@@ -86,7 +87,7 @@ class ListeningGuard {
             [] { listening_mutex.lock(); }, [] { listening_mutex.unlock(); }, close_in_child);
         sigset_t all;
 
-        if (registered != 0) fail(registered, "cannot register with fork");
+        if (registered != 0) fail_address(registered, "cannot register with fork");
         sigfillset(&all);
         pthread_sigmask(SIG_SETMASK, &all, &before_);
         listening_mutex.lock();
@@ -108,7 +109,7 @@ int make_socket() {
 
     listening().reserve(listening().size() + 1);
     entry.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (entry.fd < 0 || fstat(entry.fd, &entry.status) != 0) fail(errno, "cannot make one");
+    if (entry.fd < 0 || fstat(entry.fd, &entry.status) != 0) fail_address(errno, "cannot make one");
     listening().push_back(entry);
     return entry.fd;
 }
@@ -138,7 +139,7 @@ void take_socket(int fd) {
     listening().reserve(listening().size() + 1);
     if (fstat(fd, &entry.status) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
         fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
-        fail(errno, "cannot use the passed descriptor " + std::to_string(fd));
+        fail_address(errno, "cannot use the passed descriptor " + std::to_string(fd));
     listening().push_back(entry);
 }
 
@@ -174,7 +175,7 @@ bool is_in_use(const std::string& path) {
     if (!S_ISSOCK(status.st_mode)) return true;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    if (fd < 0) fail(errno, "cannot check " + path);
+    if (fd < 0) fail_address(errno, "cannot check " + path);
     int result = connect(fd, address.get(), address.length);
     int error = errno;
 
@@ -257,7 +258,7 @@ class AddressLock {
         int fd = open_file();
 
         if (fd < 0 && errno == EEXIST) return false;
-        if (fd < 0) fail(errno, "cannot open the lock file " + path_);
+        if (fd < 0) fail_address(errno, "cannot open the lock file " + path_);
         if (fstat(fd, &status_) == 0 && S_ISREG(status_.st_mode)) {
             if (AddressLock* other = holder(status_)) {
                 other->fds_.push_back(fd);  // a close would drop the lock
@@ -281,7 +282,7 @@ class AddressLock {
 
         close(fd);
         if (error == EAGAIN || error == EACCES || error == EADDRINUSE) fail_in_use(path);
-        fail(error, "cannot lock " + path_);
+        fail_address(error, "cannot lock " + path_);
     }
 
     const std::string path_;
@@ -296,7 +297,8 @@ ListeningAddress::ListeningAddress(const std::string& address, unsigned mode)
     : is_abstract_(!address.empty() && address[0] == '@') {
     Address checked(address);
 
-    if (mode > 0777) fail(EINVAL, "mode " + std::to_string(mode) + " is more than 511 (octal 777)");
+    if (mode > 0777)
+        fail_address(EINVAL, "mode " + std::to_string(mode) + " is more than 511 (octal 777)");
     // Before the lock, so that an address in use is reported even in a folder that is not writable.
     if (!is_abstract_ && is_in_use(address)) fail_in_use(address);
     if (!is_abstract_) lock_ = std::make_unique<AddressLock>(address);
@@ -315,7 +317,7 @@ ListeningAddress::ListeningAddress(const std::string& address, unsigned mode)
 
 ListeningAddress::ListeningAddress(int listening_fd) : is_passed_(true) {
     if (const char* why = why_not_served(listening_fd))
-        fail(EINVAL, "the passed descriptor " + std::to_string(listening_fd) + " " + why);
+        fail_address(EINVAL, "the passed descriptor " + std::to_string(listening_fd) + " " + why);
     take_socket(listening_fd);
     fd_ = listening_fd;
     is_abstract_ = has_abstract_name(fd_);
@@ -331,9 +333,9 @@ void ListeningAddress::bind_name(const std::string& address) {
 
     if (bind(fd_, at.get(), at.length) != 0) {
         if (errno == EADDRINUSE) fail_in_use(address);
-        fail(errno, "cannot have the address " + address);
+        fail_address(errno, "cannot have the address " + address);
     }
-    if (listen(fd_, kBacklog) != 0) fail(errno, "cannot listen at " + address);
+    if (listen(fd_, kBacklog) != 0) fail_address(errno, "cannot listen at " + address);
 }
 
 // Under the lock. The file first gets the mode of the socket less the umask; then the missing bits
@@ -344,20 +346,20 @@ void ListeningAddress::bind_path(const std::string& address, unsigned mode) {
     struct stat status = {};
 
     if (is_in_use(address)) fail_in_use(address);
-    if (fchmod(fd_, mode) != 0) fail(errno, "cannot set the permissions of " + address);
+    if (fchmod(fd_, mode) != 0) fail_address(errno, "cannot set the permissions of " + address);
     unlink(address.c_str());  // the socket of a dead producer, or nothing
     if (bind(fd_, at.get(), at.length) != 0) {
         if (errno == EADDRINUSE) fail_in_use(address);
-        fail(errno, "cannot have the address " + address);
+        fail_address(errno, "cannot have the address " + address);
     }
-    if (lstat(address.c_str(), &status) != 0) fail(errno, "cannot find " + address);
+    if (lstat(address.c_str(), &status) != 0) fail_address(errno, "cannot find " + address);
     path_ = address;
     path_device_ = status.st_dev;
     path_inode_ = status.st_ino;
     if ((status.st_mode & 07777) != mode &&
         fchmodat(AT_FDCWD, address.c_str(), mode, AT_SYMLINK_NOFOLLOW) != 0)
-        fail(errno, "cannot set the permissions of " + address);
-    if (listen(fd_, kBacklog) != 0) fail(errno, "cannot listen at " + address);
+        fail_address(errno, "cannot set the permissions of " + address);
+    if (listen(fd_, kBacklog) != 0) fail_address(errno, "cannot listen at " + address);
     // A producer of an earlier version knows no lock, and may have taken the path for that of a
     // dead one.
     if (lstat(address.c_str(), &status) != 0 || status.st_dev != path_device_ ||
