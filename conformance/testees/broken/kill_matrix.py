@@ -7,7 +7,8 @@
 
 FOLDER has broken.json, which `patches.py table` writes, and the programs: broken_<name>, and
 c_consumer, which is correct. The consumers are those of the C example (c), or of other designs
-(foreign). One whose compiler was missing when it was built is left out and reported.
+(foreign). One whose compiler was missing when it was built is left out and reported. With
+KMES_SHARE=N in the environment, `check` plays one Nth of them, another each day (UTC).
 
 What was measured is written to kill-matrix.txt in the folder of TEST_UNDECLARED_OUTPUTS_DIR, which
 Bazel keeps as test.outputs. It is printed where there is no such folder.
@@ -17,6 +18,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 # A broken consumer may hang, or spin, in every case. A small scale makes that short; all that it
 # can do is to fail more.
@@ -30,6 +32,7 @@ JOBS = 2
 MODES, KINDS = ("check", "measure"), ("c", "foreign")
 # A search ends with what it finds; on a slow machine it gets the time that it needs.
 SEARCH_SECONDS = "120"
+DAY_SECONDS = 24 * 60 * 60
 RIGHT_RUNS = 4  # of the C example: a case that fails it at this scale is a time limit, for anybody
 HEAD = """# SPDX-License-Identifier: MIT
 #
@@ -50,6 +53,15 @@ def is_built(folder, entry):
         return True
     with open(path) as file:
         return file.read() != "none\n"
+
+
+def share_of_today(entries):
+    """What KMES_SHARE leaves of them."""
+    shares = int(os.environ.get("KMES_SHARE") or 1)
+    number = int(time.time()) // DAY_SECONDS % shares
+    if shares > 1:
+        print("share %d of %d, today's" % (number + 1, shares), flush=True)
+    return entries[number::shares]
 
 
 def options_of(runner):
@@ -182,6 +194,8 @@ def main():
     entries = [entry for entry in named if is_built(folder, entry)]
     if len(entries) < len(named):
         print("SKIPPED: %d, for want of a compiler" % (len(named) - len(entries)))
+    if mode == "check":
+        entries = share_of_today(entries)
     known = [entry for entry in entries if catchable(entry)]
     if mode == "measure":
         runs, doubtful = run_twice(runner, folder, entries)
