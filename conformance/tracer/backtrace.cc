@@ -16,10 +16,8 @@
 #include "conformance/tracer/memory.h"
 
 namespace kmes::conformance::tracing {
-namespace {
-
 // A walk over the frames of one thread. libdw passes its address to all callbacks.
-struct Walk {
+struct StackWalk {
     pid_t tid = 0;
     const user_regs_struct* registers = nullptr;
     size_t most = 0;
@@ -27,19 +25,21 @@ struct Walk {
     const StackSnapshot* snapshot = nullptr;  // null: read the memory of the thread
 };
 
+namespace {
+
 pid_t next_thread(Dwfl*, void* argument, void** thread_argument) {
     if (*thread_argument != nullptr) return 0;
     *thread_argument = argument;
-    return static_cast<Walk*>(argument)->tid;
+    return static_cast<StackWalk*>(argument)->tid;
 }
 
 bool get_thread(Dwfl*, pid_t tid, void* argument, void** thread_argument) {
     *thread_argument = argument;
-    return tid == static_cast<Walk*>(argument)->tid;
+    return tid == static_cast<StackWalk*>(argument)->tid;
 }
 
 bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void* argument) {
-    const Walk& walk = *static_cast<Walk*>(argument);
+    const StackWalk& walk = *static_cast<StackWalk*>(argument);
     if (walk.snapshot != nullptr) {
         const std::vector<uint8_t>& bytes = walk.snapshot->bytes;
         const uint64_t offset = address - walk.registers->rsp;
@@ -54,7 +54,7 @@ bool read_word(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void* argument) {
 
 // In the order of DWARF's register numbers. 16 is the return address, here the place itself.
 bool set_registers(Dwfl_Thread* thread, void* argument) {
-    const user_regs_struct& of = *static_cast<Walk*>(argument)->registers;
+    const user_regs_struct& of = *static_cast<StackWalk*>(argument)->registers;
     const Dwarf_Word words[] = {of.rax, of.rdx, of.rcx, of.rbx, of.rsi, of.rdi,
                                 of.rbp, of.rsp, of.r8,  of.r9,  of.r10, of.r11,
                                 of.r12, of.r13, of.r14, of.r15, of.rip};
@@ -62,7 +62,7 @@ bool set_registers(Dwfl_Thread* thread, void* argument) {
 }
 
 int take_frame(Dwfl_Frame* frame, void* argument) {
-    Walk& walk = *static_cast<Walk*>(argument);
+    StackWalk& walk = *static_cast<StackWalk*>(argument);
     Dwarf_Addr address = 0;
     bool is_innermost = false;
     if (!dwfl_frame_pc(frame, &address, &is_innermost)) return DWARF_CB_ABORT;
@@ -95,7 +95,7 @@ constexpr Dwfl_Thread_Callbacks kThreadCallbacks = {
 }  // namespace
 
 std::vector<uint64_t> return_addresses(pid_t tid, const user_regs_struct& registers, size_t most) {
-    Walk walk{tid, &registers, most, {}, nullptr};
+    StackWalk walk{tid, &registers, most, {}, nullptr};
     const std::unique_ptr<Dwfl, decltype(&dwfl_end)> files(dwfl_begin(&kCallbacks), dwfl_end);
     if (files == nullptr || dwfl_linux_proc_report(files.get(), tid) != 0 ||
         dwfl_report_end(files.get(), nullptr, nullptr) != 0 ||
@@ -148,7 +148,7 @@ class SnapshotUnwinder::Files {
   private:
     std::unique_ptr<Dwfl, decltype(&dwfl_end)> files_;
     std::set<std::string> is_reported_;
-    Walk walk_;
+    StackWalk walk_;
     bool is_attached_ = false;
     bool can_unwind_ = false;
 };

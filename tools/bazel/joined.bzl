@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Sources that are compiled together. Most of the time of a compilation goes into headers, which
 the sources of one library share. With `--define=kmes_sources=joined`, which the sanitizers, the
-fuzzers and the coverage have, the compiler reads them once for several sources. The default
-configuration compiles each source alone, so that each includes what it uses.
+fuzzers, the coverage and CI have, the compiler reads them once for several sources. Outside of CI
+the default configuration compiles each source alone, so that each includes what it uses.
 
 The unnamed namespaces of a library are one in such a build: a name stands for one thing in all of
 its sources."""

@@ -88,7 +88,11 @@ run_bazel() {
     shift
     local options=(--color=no --curses=no --noshow_progress)
     case "$command" in
-        build | test) options+=(${BAZEL_CACHE[@]+"${BAZEL_CACHE[@]}"}) ;;
+        build | test)
+            options+=(${BAZEL_CACHE[@]+"${BAZEL_CACHE[@]}"})
+            # In CI nobody changes one source and builds again (tools/bazel/joined.bzl).
+            [ -z "${CI-}" ] || options+=(--define=kmes_sources=joined)
+            ;;
     esac
     (cd -- "${BUILD_TREE:-$KMES_ROOT}" &&
         exec bazel ${BAZEL_STARTUP[@]+"${BAZEL_STARTUP[@]}"} "$command" "${options[@]}" "$@" \
