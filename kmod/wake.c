@@ -21,8 +21,8 @@
  *
  * The mapping is writable. For a futex the kernel first requests a writable page; if that fails, it
  * takes a slow path and tries again. The mapping never has a huge page, even if shmem is configured
- * to use them always: one page of it could not be freed alone. So the waker makes the pages of the
- * metadata file, by this mapping.
+ * to use them always: one page of it could not be freed alone. So the pages of the metadata file
+ * are made by this mapping.
  */
 #include <linux/completion.h>
 #include <linux/cpuhotplug.h>
@@ -52,7 +52,6 @@
 struct wake_request {
     struct llist_node node;
     struct completion done;
-    long (*serve)(struct kmes_memory* memory);
     struct kmes_memory* memory;
     long result;
 };
@@ -189,7 +188,7 @@ static void serve_requests(void) {
     struct wake_request *request, *next;
 
     llist_for_each_entry_safe(request, next, llist_del_all(&requests), node) {
-        request->result = request->serve(request->memory);
+        request->result = issue(request->memory);
         complete(&request->done);
     }
 }
@@ -230,8 +229,8 @@ static int run_waker(void* unused) {
     return 0;
 }
 
-static long request(struct kmes_memory* memory, long (*serve)(struct kmes_memory*)) {
-    struct wake_request request = {.memory = memory, .serve = serve};
+long kmes_wake_now(struct kmes_memory* memory) {
+    struct wake_request request = {.memory = memory};
 
     init_completion(&request.done);
     llist_add(&request.node, &requests);
@@ -240,18 +239,28 @@ static long request(struct kmes_memory* memory, long (*serve)(struct kmes_memory
     return request.result;
 }
 
-long kmes_wake_now(struct kmes_memory* memory) {
-    return request(memory, issue);
+static long get_page_of_waker(unsigned long address, struct page** page) {
+    long pages;
+
+    mmap_read_lock(waker_mm);
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+    pages = get_user_pages_remote(waker_mm, address, 1, FOLL_WRITE, page, NULL);
+#else
+    pages = get_user_pages_remote(waker_mm, address, 1, FOLL_WRITE, page, NULL, NULL);
+#endif
+    mmap_read_unlock(waker_mm);
+    return pages;
 }
 
 /* Makes the page of memory->slot, referenced, memory->pages[0]. From then on a wake needs no
- * memory: the page does not move, and the mapping contains it. */
-static long make_page(struct kmes_memory* memory) {
+ * memory: the page does not move, and the mapping contains it. The caller does it, not the waker:
+ * where memory is short this may take long, and nobody would be woken meanwhile. */
+int kmes_wake_make_page(struct kmes_memory* memory) {
     struct page* page;
-    int pages;
+    long pages;
 
     mutex_lock(&kmes_metadata_file_lock);
-    pages = get_user_pages_fast(address_of(memory), 1, FOLL_WRITE, &page);
+    pages = get_page_of_waker(address_of(memory), &page);
     mutex_unlock(&kmes_metadata_file_lock);
     if (pages != 1) return -ENOMEM;
     if (PageCompound(page)) {
@@ -261,10 +270,6 @@ static long make_page(struct kmes_memory* memory) {
     }
     memory->pages[0] = page;
     return 0;
-}
-
-int kmes_wake_make_page(struct kmes_memory* memory) {
-    return (int)request(memory, make_page);
 }
 
 void kmes_wake_settle(void) {

@@ -18,6 +18,8 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <sstream>
 #include <thread>
 
 #include "kmes/user/libkmes_reader.h"
@@ -27,6 +29,24 @@ namespace kmes::guest {
 namespace {
 
 constexpr char PAGES[] = "/sys/module/kmes/parameters/pages_live";
+
+// The pages that the waker has made for itself so far. It makes those of no buffer: where memory is
+// short that may take long, and nobody would be woken meanwhile.
+std::uint64_t faults_of_waker() {
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+        const std::string path = entry.path().string();
+        if (read_file(path + "/comm") != "kmes_waker\n") continue;
+        const std::string stat = read_file(path + "/stat");
+        std::istringstream fields(stat.substr(stat.rfind(')') + 1));
+        std::string before;
+        for (int i = 0; i < 7; ++i) fields >> before;  // state to flags (proc(5))
+        std::uint64_t faults = 0;
+        EXPECT(static_cast<bool>(fields >> faults));
+        return faults;
+    }
+    EXPECT(!"there is no thread kmes_waker");
+    return 0;
+}
 
 struct Seen {
     std::uint64_t events = 0, switches = 0, lost = 0;
@@ -195,6 +215,7 @@ void test_resize(const Arguments& arguments) {
     nudges_come_between_resizes(device);
     EXPECT_EQUAL(device.configure(capacity, 0), 0);
     const std::uint64_t swaps = device.statistics(0).swaps;
+    const std::uint64_t faults = faults_of_waker();
     std::atomic<bool> is_emission_over = false, is_over = false;
     std::vector<Seen> seen(static_cast<std::size_t>(cpus));
     std::vector<std::thread> readers, emitters;
@@ -208,6 +229,7 @@ void test_resize(const Arguments& arguments) {
         EXPECT_EQUAL(device.configure(i % 3 == 0 ? 1 << 16 : i % 3 == 1 ? 1 << 18 : 1 << 17, 0), 0);
     EXPECT_EQUAL(run("rmmod kmes_load"), 0);
     EXPECT_EQUAL(device.configure(capacity, 0), 0);
+    EXPECT_EQUAL(faults_of_waker(), faults);
     is_emission_over = true;
     for (std::thread& thread : emitters) thread.join();
     is_over = true;
