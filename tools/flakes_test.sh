@@ -79,6 +79,33 @@ E2
     last "$OUT" '1 tests without a failed run, 0 with one'
 }
 
+# A test that hangs in the first run only, or fails slowly in it, has failed. One that always takes
+# so long is left out.
+test_flakes_of_the_first_run() {
+    bazel_says 3 <<'E2'
+//a:good                                                               PASSED in 2.3s
+//a:hung                                                              TIMEOUT in 30.1s
+//a:long                                                              TIMEOUT in 30.1s
+//a:slow                                                               FAILED in 31.0s
+E2
+    cat >"$TEST_TMPDIR/bazel-alone" <<'E2'
+//a:hung                                                               PASSED in 1.3s
+//a:long                                                               PASSED in 44.0s
+E2
+    cat >"$TEST_TMPDIR/bazel-repeats" <<'E2'
+//a:good                                                               PASSED in 2.3s
+//a:hung                                                               PASSED in 1.3s
+E2
+    kmes 1 flakes --config default
+    like "$CALLS" ' --local_test_jobs=1 -- //a:hung //a:long$'
+    like "$CALLS" ' --runs_per_test=60 -- //a:good //a:hung$'
+    has "$OUT" 'FAIL default //a:hung 1 of 1: hung in its first run'
+    has "$OUT" 'FAIL default //a:slow 1 of 1: failed in its first run'
+    has_not "$OUT" //a:long
+    last "$OUT" '2 tests without a failed run, 2 with one'
+    rm "$TEST_TMPDIR/bazel-alone"
+}
+
 test_flakes_without_tests() {
     bazel_says 4 </dev/null
     kmes 2 flakes //a/...
@@ -93,6 +120,7 @@ test_flakes_without_tests() {
 make_clone
 test_flakes_usage
 test_flakes
+test_flakes_of_the_first_run
 test_flakes_without_tests
 echo "$failures failures"
 [ "$failures" -eq 0 ]

@@ -426,6 +426,18 @@ E2
     like "$CALLS" '^bazel shutdown '
 }
 
+# Bazel ends by itself at Ctrl-C. What follows must not begin.
+test_interrupt() {
+    bazel_says 8 <<<'INFO: interrupted'
+    BAZEL_INTERRUPTS=1 kmes 130 test default asan
+    lines "$CALLS" 1
+    has_not "$OUT" asan
+    # A scratch folder that the caller's environment names is not ours.
+    mkdir -p "$TEST_TMPDIR/not-ours"
+    KMES_SCRATCH=$TEST_TMPDIR/not-ours kmes 3 check --root "$TEST_TMPDIR/not-ours"
+    [ -d "$TEST_TMPDIR/not-ours" ] || fail "a folder that KMES_SCRATCH names was removed"
+}
+
 test_targets() {
     bazel_says 0 <<'E2'
 //kmes/tests:abi_test                                                    PASSED in 0.1s
@@ -727,6 +739,7 @@ test_mutants
 test_broken
 test_ide
 test_tidy
+test_interrupt
 test_all_pass
 test_targets
 test_count_is_kept

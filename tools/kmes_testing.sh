@@ -45,10 +45,17 @@ E2
     false_command bazel <<'E2'
 echo "bazel $*" >>"$CALLS"
 while [ "${1#--}" != "$1" ]; do shift; done
+[ -z "${BAZEL_INTERRUPTS-}" ] || kill -s INT "$PPID"
 case "$1" in
     info) echo "$CLONE/out" ;;
     *)
         case "$*" in
+            *' --local_test_jobs=1 '*)
+                if [ -f "$TEST_TMPDIR/bazel-alone" ]; then
+                    cat "$TEST_TMPDIR/bazel-alone"
+                    exit 0
+                fi
+                ;;
             *' --runs_per_test='*) cat "$TEST_TMPDIR/bazel-repeats" && exit 3 ;;
         esac
         cat "$TEST_TMPDIR/bazel-says" 2>/dev/null

@@ -4,6 +4,9 @@
 # What every subcommand of tools/kmes uses: messages, the list of the tree's files, and a Bazel call
 # that works for any user. Knows no subcommand.
 
+# Names that only these scripts set: what the caller's environment has of them is not meant.
+unset KMES_SCRATCH BUILD_TREE BUILD_NEEDS ZYDIS_NOT_FETCHED
+
 # Exit statuses (README.md): 0 well, 1 failed, 2 bad usage, 3 set-up or build.
 readonly STATUS_BAD_USAGE=2
 readonly STATUS_SETUP=3
@@ -23,6 +26,13 @@ make_scratch() {
         return "$STATUS_SETUP"
     fi
     trap 'rm -rf -- "$KMES_SCRATCH"' EXIT
+}
+
+# Ends the command at a signal. Bazel handles Ctrl-C itself and exits, so the shell would go on with
+# what follows.
+end_at_signals() {
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
 }
 
 # Prints the user's cache folder for this project, and creates it if necessary. Prints nothing and

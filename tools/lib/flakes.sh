@@ -85,6 +85,7 @@ flakes_command() {
     status=$?
     [ "$status" -eq 1 ] || return "$status"
     setup_section required && prepare_bazel && make_scratch || return
+    end_at_signals
     FLAKES_PASSED=0
     FLAKES_FAILED=0
     FLAKES_LOGS_KEPT=0
@@ -121,7 +122,7 @@ run_flakes() {
 
 # flakes_of CONFIG: finds the short tests, and then makes all runs of them.
 flakes_of() {
-    local config=$1 log=$KMES_SCRATCH/flakes.$1.log status short=() long=()
+    local config=$1 log=$KMES_SCRATCH/flakes.$1.log status short=() long=() hung=()
     local targets=("${FLAKES_TARGETS[@]}")
     if [ "${#targets[@]}" -eq 0 ]; then
         targets=(//...)
@@ -135,7 +136,8 @@ flakes_of() {
         return 0
     fi
     [ "$status" -eq 0 ] || return "$status"
-    sort_by_time "$log"
+    sort_by_time "$config" "$log"
+    [ "${#hung[@]}" -eq 0 ] || play_alone "$config" "$log.alone" "${hung[@]}" || return
     printf '# %s: %s tests, %s runs of each, %s at a time; %s tests take %s s or more\n' \
         "$config" "${#short[@]}" "${FLAKES[runs]}" "${FLAKES[jobs]}" "${#long[@]}" \
         "${FLAKES[seconds]}"
@@ -145,20 +147,50 @@ flakes_of() {
     report_flakes "$config" "$log" "${#short[@]}"
 }
 
-# sort_by_time LOG: fills the caller's `short` and `long` from Bazel's summary. A test that failed
-# quickly is short: its failure counts.
+# sort_by_time CONFIG LOG: fills the caller's `short`, `long` and `hung` from Bazel's summary. A
+# test that failed quickly is short: its failure counts. A slow one that failed is reported here.
 sort_by_time() {
     local line name verdict seconds
     while IFS= read -r line; do
         [[ $line =~ $FLAKES_LINE ]] || continue
         name=${BASH_REMATCH[1]} verdict=${BASH_REMATCH[3]} seconds=0
         [[ ${BASH_REMATCH[4]} =~ in\ ([0-9]+)[.0-9]*s$ ]] && seconds=${BASH_REMATCH[1]}
-        if [ "$verdict" = TIMEOUT ] || [ "$seconds" -ge "${FLAKES[seconds]}" ]; then
-            long+=("$name")
-        else
+        if [ "$verdict" = TIMEOUT ]; then
+            hung+=("$name")
+        elif [ "$seconds" -lt "${FLAKES[seconds]}" ]; then
             short+=("$name")
+        else
+            long+=("$name")
+            [ "$verdict" = PASSED ] || report_first_run "$1" "$name" "failed" "$2"
         fi
-    done <"$1"
+    done <"$2"
+}
+
+# report_first_run CONFIG NAME WORDS LOG
+report_first_run() {
+    FLAKES_FAILED=$((FLAKES_FAILED + 1))
+    printf 'FAIL %s %s 1 of 1: %s in its first run\n' "$1" "$2" "$3"
+    keep_flake_logs "$1" "$2" "$4"
+}
+
+# play_alone CONFIG LOG TESTS...: a test that took too long is a long one, or one that hung, which
+# is the worst flake. It plays once more, with its own limit: a short test has hung.
+play_alone() {
+    local config=$1 log=$2 line name
+    shift 2
+    run_flakes "$log" "$config" --nocache_test_results --local_test_jobs=1 -- "$@" || return
+    while IFS= read -r line; do
+        [[ $line =~ $FLAKES_LINE ]] || continue
+        name=${BASH_REMATCH[1]}
+        [[ " $* " = *" $name "* ]] && [[ $line =~ $FLAKES_LINE ]] || continue
+        if [ "${BASH_REMATCH[3]}" = PASSED ] && [[ ${BASH_REMATCH[4]} =~ in\ ([0-9]+)[.0-9]*s$ ]] &&
+            [ "${BASH_REMATCH[1]}" -lt "${FLAKES[seconds]}" ]; then
+            report_first_run "$config" "$name" "hung" "$log"
+            short+=("$name")
+        else
+            long+=("$name")
+        fi
+    done <"$log"
 }
 
 # report_flakes CONFIG LOG EXPECTED: prints a line for each test in Bazel's summary. A test without

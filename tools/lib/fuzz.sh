@@ -140,14 +140,16 @@ fuzz_replay() {
     local target=$1 file bin_fuzz='' status=0
     shift
     for file in "$@"; do
-        if [ ! -r "$file" ]; then
-            bad_usage "fuzz: '$file' cannot be read" || return
+        # libFuzzer would take a folder as its corpus: it would not end, and add files to it.
+        if [ ! -f "$file" ] || [ ! -r "$file" ]; then
+            bad_usage "fuzz: '$file' is no file that can be read" || return
         fi
     done
     prepare_fuzzers || return
     build_fuzzers bin_fuzz fuzz "//fuzz:$target" || return
     for file in "$@"; do
-        "$bin_fuzz/fuzz/$target" "$file" || status=1
+        # The absolute path: a name may begin as an option does.
+        "$bin_fuzz/fuzz/$target" "$(realpath -- "$file")" || status=1
     done
     return "$status"
 }
