@@ -7,8 +7,10 @@ Exit status: 0 nothing found; 1 a crash was found; 3 the engine does not run."""
 
 import argparse
 import hashlib
+import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -35,7 +37,7 @@ class Job:
         dictionary = self.root / "fuzz/dictionaries" / f"{options.target}.dict"
         self.dictionary = dictionary if dictionary.is_file() else None
         self.mutator = options.mutator and Path(options.mutator).resolve()
-        started = time.strftime("%Y%m%d-%H%M%S")
+        started = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
         self.folder = self.root / "fuzz-out" / options.target / f"{options.engine}-{started}"
         self.new = self.folder / "new"
         self.crashes = self.folder / "crashes"
@@ -53,8 +55,9 @@ class Job:
 
 
 def watch(engine, processes, job):
-    """Runs until the engine ends, or somebody presses Ctrl-C."""
+    """Runs until the engine ends, or somebody presses Ctrl-C. Returns the seconds, and which."""
     start = time.monotonic()
+    is_interrupted = False
     is_screen = sys.stdout.isatty()
     last = 0.0
     try:
@@ -71,6 +74,7 @@ def watch(engine, processes, job):
             print(f"\r{line:<78}" if is_screen else line, end="" if is_screen else "\n",
                   flush=True)
     except KeyboardInterrupt:
+        is_interrupted = True
         for process in processes:
             process.terminate()
     for process in processes:
@@ -78,7 +82,7 @@ def watch(engine, processes, job):
     if is_screen:
         print()
     engine.update()
-    return max(time.monotonic() - start, 1e-9)
+    return max(time.monotonic() - start, 1e-9), is_interrupted
 
 
 def run_once(job, file):
@@ -191,15 +195,33 @@ def parse(arguments):
     return parser.parse_args(arguments)
 
 
+def interrupt(_signal, _frame):
+    raise KeyboardInterrupt
+
+
 def main():
-    options = parse(sys.argv[1:])
+    # As Ctrl-C: the engine ends too, and the results are printed.
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        return run(parse(sys.argv[1:]))
+    except (OSError, subprocess.CalledProcessError) as error:
+        print(f"tools/kmes: fuzz: {error}", file=sys.stderr)
+        return 3
+
+
+def run(options):
     job = Job(options)
     job.triage = Path(options.triage).resolve()
     job.replay = options.replay and Path(options.replay).resolve()
     engine = engines.ENGINES[options.engine](job)
-    seconds = watch(engine, engine.start(), job)
+    processes = engine.start()
+    seconds, is_interrupted = watch(engine, processes, job)
     crashes = engine.collect()
     problem = engine.problem()
+    if not problem and not crashes and not is_interrupted and seconds < job.seconds / 2:
+        ends = ", ".join(str(process.returncode) for process in processes)
+        problem = (f"it ended after {seconds:.0f} of {job.seconds} s without a crash, "
+                   f"status {ends}; see {job.shown(job.folder)}")
     if problem:
         print(f"tools/kmes: {options.engine} does not run as it should:\n{problem}",
               file=sys.stderr)

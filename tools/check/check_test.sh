@@ -559,6 +559,17 @@ test_usage() {
     [ $? -eq 2 ] || fail "an argument too many: not status 2"
 }
 
+# Nothing was checked, so nothing is right.
+test_nothing_is_checked() {
+    fresh_tree
+    echo 'ThisIsNoKey: true' >>"$TREE/.clang-format"
+    expect_one "clang-format reads nothing" '^.clang-format:1: clang-format-19 fails: '
+    mkdir "$TREE/empty"
+    "$KMES" check --root "$TREE/empty" >"$OUT" 2>&1
+    [ $? -eq 3 ] || fail "a tree without a file: not status 3"
+    grep -q 'cannot be listed, or there are none' "$OUT" || fail "a tree without a file: no line"
+}
+
 make_clean_tree
 fresh_tree
 expect_silence "the clean tree"
@@ -580,5 +591,6 @@ test_sentences
 test_commit_subjects
 test_library_symbols
 test_usage
+test_nothing_is_checked
 echo "$failures failures"
 [ "$failures" -eq 0 ]

@@ -68,9 +68,17 @@ rule_formatted() {
         echo ".clang-format:1: $CLANG_FORMAT is missing; tools/kmes setup installs it"
         return
     fi
-    files "$C_FILES" | on_files "$CLANG_FORMAT" --dry-run --Werror -- 2>&1 |
-        sed -nE 's|^([^:]+:[0-9]+):.*clang-format.*|\1: not formatted; tools/kmes fmt does it|p' |
-        sort -t: -u -k1,1
+    local said=$KMES_SCRATCH/formatted status=0 found
+    local words='not formatted; tools/kmes fmt does it'
+    files "$C_FILES" | on_files "$CLANG_FORMAT" --dry-run --Werror -- >"$said" 2>&1 || status=$?
+    found=$(sed -nE "s|^([^:]+:[0-9]+):.*clang-format.*|\1: $words|p" "$said" |
+        sort -t: -u -k1,1)
+    if [ -n "$found" ]; then
+        printf '%s\n' "$found"
+    elif [ "$status" -ne 0 ] && [ -s "$said" ]; then
+        # It did not read its configuration, or not the files.
+        printf '.clang-format:1: %s fails: %s\n' "$CLANG_FORMAT" "$(head -n 1 -- "$said")"
+    fi
 }
 
 rule_line_length() {

@@ -38,7 +38,10 @@ check_tree() {
     make_scratch || return
     CHECK_ROOT=$1
     local found=$KMES_SCRATCH/violations
-    list_files "$CHECK_ROOT" >"$KMES_SCRATCH/files"
+    if ! list_files "$CHECK_ROOT" >"$KMES_SCRATCH/files" || [ ! -s "$KMES_SCRATCH/files" ]; then
+        say_error "check: the files of $CHECK_ROOT cannot be listed, or there are none"
+        return "$STATUS_SETUP"
+    fi
     # The code of all C and C++ files without comments and strings, once for all rules.
     (cd -- "$CHECK_ROOT" && files '\.(c|h|cc|cpp|hpp)$' | tr '\n' '\0' |
         LC_ALL=C xargs -0 -r awk -f "$KMES_ROOT/tools/check/code.awk") >"$KMES_SCRATCH/code"

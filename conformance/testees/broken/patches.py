@@ -165,8 +165,16 @@ def new_base(root, folder):
     raise BadUsage(f"{FOLDER}/{folder}: no folder of patches; see --folder in --help")
 
 
+def check_name(name, option):
+    """A name of one folder: it is part of a path that is written."""
+    if not patch_format.NAME.fullmatch(name):
+        raise BadUsage(f"{option} '{name}': small letters, digits, and single hyphens between them")
+
+
 def make_command(options):
     root = options.root
+    check_name(options.name, "NAME")
+    check_name(options.folder, "--folder")
     known = [path for path in all_patches(root) if path.stem == options.name]
     path = known[0] if known else root / FOLDER / options.folder / f"{options.name}.patch"
     if known:
