@@ -126,7 +126,7 @@ flakes_of() {
     local targets=("${FLAKES_TARGETS[@]}")
     if [ "${#targets[@]}" -eq 0 ]; then
         targets=(//...)
-        [ "$config" != tsan ] || targets+=("${ONE_THREAD[@]/#/-}")
+        [ "$config" != tsan ] || targets+=("${TSAN_TARGETS[@]}")
     fi
     printf '# %s: one run of each test\n' "$config"
     run_flakes "$log" "$config" "--test_timeout=${FLAKES[seconds]}" -- "${targets[@]}"

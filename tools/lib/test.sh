@@ -16,11 +16,13 @@ readonly LOG_LINES=1000
 readonly BAZEL_VERDICTS='PASSED|FAILED|TIMEOUT|NO STATUS|FLAKY|INCOMPLETE|REMOTE FAILURE'
 readonly VM_MACHINES=2
 # If one thread does everything, the thread sanitizer sees nothing: asan runs these.
+# (Of //kmes/tests, threads_test has threads.)
 readonly ONE_THREAD=(
     //conformance/clauses/... //conformance/failure/... //conformance/oracle/...
-    //conformance/report/... //fuzz/... //kmesctl/... //kmod/kmesctl/... //props/script/...
-    //props/suite/... //record/...
+    //conformance/report/... //fuzz/... //kmes/tests/... //kmesctl/... //kmod/kmesctl/...
+    //props/script/... //props/suite/... //record/...
 )
+readonly TSAN_TARGETS=("${ONE_THREAD[@]/#/-}" //kmes/tests:threads_test)
 
 test_command() {
     local parts=()
@@ -220,7 +222,7 @@ run_bazel_part() {
     local targets=(${TEST_TARGETS[@]+"${TEST_TARGETS[@]}"})
     if [ "${#targets[@]}" -eq 0 ]; then
         targets=(//...)
-        [ "$part" != tsan ] || targets+=("${ONE_THREAD[@]/#/-}")
+        [ "$part" != tsan ] || targets+=("${TSAN_TARGETS[@]}")
     fi
     printf '# %s: building and testing\n' "$part"
     local stamp=$KMES_SCRATCH/$part.stamp
