@@ -44,8 +44,8 @@ std::optional<Stores> stores_of(Action action) {
         case Action::swap:
         case Action::swap_twice:
             return Stores{.generation = true, .counter = true, .on_all_cpus = true};
-        case Action::nudge:
-            return Stores{.counter = true, .on_all_cpus = true};
+        case Action::nudge:  // E19: it increments the generation of the retired buffer, too
+            return Stores{.generation = true, .counter = true, .on_all_cpus = true};
         case Action::reserve:
         case Action::tear:
         case Action::hold:

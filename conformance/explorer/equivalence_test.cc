@@ -68,6 +68,13 @@ TEST(Equivalence, ASwapPassesLoadsOfPositionsAndData) {
     }
 }
 
+// E19: a nudge changes the generation of the retired buffer.
+TEST(Equivalence, ANudgePassesNoLoadOfGeneration) {
+    EXPECT_TRUE(is_one_play(Action::nudge, load(kWritePosOffset), load(kTailPosOffset)));
+    EXPECT_FALSE(is_one_play(Action::nudge, load(kGenerationOffset), load(kWritePosOffset)));
+    EXPECT_FALSE(is_one_play(Action::nudge, load(kFutexCounterOffset, 4), load(kWritePosOffset)));
+}
+
 TEST(Equivalence, AWideLoadTouchesAllThatItCovers) {
     EXPECT_FALSE(is_one_play(Action::emit, load(kGenerationOffset, 64), load(kTailPosOffset)));
     EXPECT_FALSE(is_one_play(Action::swap, load(kGenerationOffset - 8, 16), load(kTailPosOffset)));

@@ -163,7 +163,8 @@ class Search {
 
     bool is_over() const {
         return failure_ || *settings_.stop || suite_errors_ > kSuiteErrorsAtMost ||
-               (seconds_ > 0 && played_ >= kPlaysAtLeast && seconds_since_begin() >= seconds_);
+               (seconds_ > 0 && played_ + not_shown_ >= kPlaysAtLeast &&
+                seconds_since_begin() >= seconds_);
     }
 
     // A schedule, and which parts of its course are kept.
@@ -311,8 +312,13 @@ class Search {
         if (suite_errors_ > 0)
             text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
                                 suite_error_.message);
-        // The play without moves has passed. With one thread there is no other to hold.
         bool has_nothing_to_move = singles_.empty() && !is_drawn();
+        if (has_nothing_to_move && scenario_.holds_with_bytes == 0)
+            return {Verdict::unsupported, std::string(case_.clause),
+                    "the consumer reads events by system calls, inside which the suite cannot stop "
+                    "it",
+                    ""};
+        // The play without moves has passed. With one thread there is no other to hold.
         if (has_nothing_to_move) {
             text = "one thread reads all buffers, so no thread can be held";
         } else if (std::ranges::none_of(singles_,
@@ -324,9 +330,14 @@ class Search {
         CaseOutcome outcome{
             played_ > 0 || has_nothing_to_move ? Verdict::pass : Verdict::inconclusive,
             std::string(case_.clause), text, ""};
-        outcome.explored = Explored{played_, seconds_since_begin(),
-                                    !is_drawn() && next_single_ >= singles_.size(), saved_};
+        outcome.explored = Explored{played_, seconds_since_begin(), is_whole(), saved_};
         return outcome;
+    }
+
+    // Every single move was played and has shown what it does.
+    bool is_whole() const {
+        return !is_drawn() && next_single_ >= singles_.size() && not_shown_ == 0 &&
+               suite_errors_ == 0;
     }
 
     CaseOutcome tell_failure() {

@@ -29,7 +29,9 @@ bool is_data(const AccessPoint& point) {
 // A field that is written once before any attach. A move before such an access has the same effect
 // before the next access.
 bool is_static_field(const AccessPoint& point) {
-    return point.kind == PointKind::access && point.offset_bytes < 32;
+    constexpr std::uint64_t kBytes = 32;
+    return point.kind == PointKind::access && point.offset_bytes < kBytes &&
+           point.size_bytes <= kBytes - point.offset_bytes;
 }
 
 AccessPoint without_occurrence(AccessPoint point) {

@@ -54,6 +54,8 @@ TEST(Points, LeaveOutEarlierPhasesAndStaticFields) {
     const std::vector<AccessPoint> later = points_of(trace, 1, Density::all_data);
     ASSERT_EQ(later.size(), 1u);
     EXPECT_EQ(later[0].phase, 1u);
+    // A snapshot of the page begins there, and has the other fields too.
+    EXPECT_EQ(points_of({access(0, 1, 64)}, 0, Density::all_data).size(), 1u);
 }
 
 TEST(Points, ThinOutLongRunsOfDataButKeepTheirEnds) {

@@ -251,12 +251,14 @@ class Search {
             moved.point = point;
             return use(with(index, moved), difference);
         };
-        const auto here = std::find_if(points_.begin(), points_.end(), [&](const AccessPoint& at) {
+        // A copy, because a play that fails too changes them.
+        const std::vector<AccessPoint> points = points_;
+        const auto here = std::find_if(points.begin(), points.end(), [&](const AccessPoint& at) {
             return same_place(at, move.point);
         });
-        if (here != points_.end()) {
-            return (here + 1 != points_.end() && use_point(*(here + 1), "one access later")) ||
-                   (here != points_.begin() && use_point(*(here - 1), "one access earlier"));
+        if (here != points.end()) {
+            return (here + 1 != points.end() && use_point(*(here + 1), "one access later")) ||
+                   (here != points.begin() && use_point(*(here - 1), "one access earlier"));
         }
         AccessPoint point = move.point;
         ++point.occurrence;

@@ -204,6 +204,29 @@ TEST(Shrink, TheNearestPassingScheduleIsOneAccessAway) {
     EXPECT_EQ(shrunk.difference, "one access earlier");
 }
 
+// The caller replaces the points by those of the last play that failed.
+TEST(Shrink, AFailingPlayMayChangeThePoints) {
+    const std::vector<AccessPoint> all = {
+        {1, 0, 132, 1, true, 1, 0}, {1, 0, 64, 8, false, 1, 0}, {1, 0, 32, 8, false, 1, 0}};
+    std::vector<AccessPoint> points = all;
+    Testee testee([&](const Schedule& schedule) {
+        const auto is_at = [&](std::size_t index) {
+            return has(schedule, [&](const Move& move) {
+                return move.action == Action::emit && move.point == all[index];
+            });
+        };
+        if (is_at(2)) {
+            points.clear();
+            points.shrink_to_fit();
+        }
+        return is_at(1) || is_at(2);
+    });
+    const Shrunk shrunk = shrink_with(testee, schedule_of({Move{all[1], Action::emit, 0}}), points);
+    ASSERT_TRUE(shrunk.nearest_passing);
+    EXPECT_EQ(*shrunk.nearest_passing, schedule_of({Move{all[0], Action::emit, 0}}));
+    EXPECT_EQ(shrunk.difference, "one access earlier");
+}
+
 TEST(Shrink, WithoutTheOrderTheNearestIsTheNextOfItsKind) {
     Testee testee([](const Schedule& schedule) {
         return has(schedule, [](const Move& move) {

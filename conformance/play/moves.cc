@@ -103,8 +103,8 @@ const Placement* placement_at(const Buffer& buffer, std::uint64_t region_offset,
     for (std::size_t i = buffer.tail_index; i < buffer.placements.size(); ++i) {
         const Placement& placement = buffer.placements[i];
         if (((region_offset - placement.position) & mask) >= placement.bytes) continue;
-        const std::size_t meant = i + static_cast<std::size_t>(further);
-        return meant < buffer.placements.size() ? &buffer.placements[meant] : nullptr;
+        // `further` may come from a file.
+        return further < buffer.placements.size() - i ? &buffer.placements[i + further] : nullptr;
     }
     return nullptr;
 }

@@ -67,7 +67,8 @@ CaseOutcome Player::play() {
 
 // E19: a consumer that attached before a swap and loaded generation after it cannot know that its
 // buffer is dead, unless it checked the inode. If that cannot have happened, a consumer that sleeps
-// on a retired buffer is faulty, and is not nudged.
+// on a retired buffer is faulty, and is not nudged. (A consumer may attach again at any time: see
+// nudge_after_attach.)
 bool Player::must_nudge() const {
     std::uint32_t swaps = scenario_.swaps;
     for (const Move& move : schedule_.moves) {
@@ -76,6 +77,13 @@ bool Player::must_nudge() const {
         ++swaps;
     }
     return swaps > 1;
+}
+
+// A swap follows. The testee may have attached of its own accord since phase 0, and may not have
+// loaded generation in the new mapping so far.
+void Player::nudge_after_attach() {
+    if (phase_ > 0 && stage_.testee().attaches().size() > attaches_of_phase_0_)
+        stage_.waits().set_nudging(true);
 }
 
 void Player::emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type) {
@@ -141,7 +149,7 @@ void Player::settle() {
         is_settled = !publish_for_sleepers(true);
     }
     spin_watch_.look_again();
-    ++phase_;
+    if (phase_++ == 0) attaches_of_phase_0_ = stage_.testee().attaches().size();
     // Before the explored phases, accesses to the data are not needed.
     if (scenario_.looks_at_data && phase_ == scenario_.first_explored_phase) {
         looks_at_data_ = true;
@@ -368,6 +376,7 @@ void Player::act(const Move& move, pid_t thread) {
     spin_watch_.look_again();
     // Between a reservation and its publication this CPU's producer does nothing else.
     publish_reserved(cpu);
+    if (swaps_buffers(move.action)) nudge_after_attach();
     const std::uint64_t capacity = stage_.capacity_bytes();
     switch (move.action) {
         case Action::nothing:
@@ -468,7 +477,10 @@ void Player::hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes) {
     for (std::uint32_t other = 0; other < scenario_.cpus; ++other) {
         if (other == cpu && scenario_.cpus > 1) continue;
         publish_reserved(other);
-        emit(other, event_bytes > 0 ? event_bytes : 80);
+        // The number may come from a file.
+        emit(other, event_bytes == 0
+                        ? 80
+                        : std::clamp(event_bytes, kLeastEventBytes, stage_.capacity_bytes() / 2));
     }
     const std::uint64_t end = accesses_ + kAccessesOfOthers;
     stage_.holding().hold_while(thread, [this, cpu, end] {

@@ -121,6 +121,7 @@ class Player {
     void yield_turn(const AccessPoint& point, pid_t thread);
     bool is_blocked(pid_t thread) const;
     bool must_nudge() const;
+    void nudge_after_attach();
     bool has_made_a_move() const;
     std::uint32_t first_phase() const;
     void guard(const Mapped& mapped);
@@ -133,6 +134,7 @@ class Player {
     const Scenario& scenario_;
     const Schedule& schedule_;
     std::uint32_t phase_ = 0;
+    std::size_t attaches_of_phase_0_ = 0;
     PlayTrace& trace_;
     std::uint64_t accesses_ = 0;
     std::uint64_t accesses_of_phase_ = 0;
