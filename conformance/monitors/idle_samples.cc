@@ -254,6 +254,11 @@ struct IdleSamples {
     }
     // Returns what was observed, or "" for an idle consumer.
     std::string fault() const {
+        if (all.waits_without_sleep() && count == 0)
+            return fmt::format(
+                "the idle consumer waits {} times without a sleep; expected a sleep on "
+                "futex_counter",
+                all.waits_ended);
         if (all.waits_without_sleep() || (!is_quiet() && (burns() || hardly_sleeps())))
             return fmt::format(
                 "the idle consumer uses {:.2f} times the processor time of a thread that never "

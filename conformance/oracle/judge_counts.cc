@@ -284,7 +284,8 @@ void judge_refusals(Context& context, const CpuView& view) {
                              message, 0, (*refusal)->line);
     }
     const bool must = newest != nullptr && must_refuse(newest->fault);
-    if (!must || view.refusal_offset || context.options.cut_short) return;
+    // After the end event of a CPU the consumer looks at nothing of it.
+    if (!must || view.ended() || context.options.cut_short) return;
     context.findings.add(FindingCode::not_refused,
                          clause_by_situation(context.options.clause, "5.1.6.1"), view.cpu,
                          [&] { return not_refused_text(newest->fault_detail); });

@@ -67,6 +67,8 @@ class FindingList {
             ++kind(code).more;
         }
     }
+    // Whether a finding of this kind is still shown, and not only counted.
+    bool wants(FindingCode code) const;
     std::vector<Finding> take();
 
   private:
@@ -74,7 +76,6 @@ class FindingList {
         std::vector<Finding> shown;
         std::uint64_t more = 0;
     };
-    bool wants(FindingCode code) const;
     void show(FindingCode code, std::uint32_t cpu, Told told, std::uint64_t sequence,
               std::uint64_t line);
     Kind& kind(FindingCode code);

@@ -4,14 +4,22 @@
 // another event, or a mixture with what overwrote it. Only for the message: a torn event is a
 // failure in any case.
 #include <algorithm>
+#include <vector>
 
 #include "conformance/oracle/judge_internal.h"
 
 namespace kmes::conformance::internal {
 namespace {
 
-// The maximum number of hash steps for one explanation.
-constexpr std::uint64_t kMaximumSteps = 8'000'000;
+// The inverse of the prime modulo 2^64, which an odd number has. Newton's iteration doubles the
+// number of right bits; a number is its own inverse in the lowest three.
+constexpr std::uint64_t inverse_of(std::uint64_t odd) {
+    std::uint64_t inverse = odd;
+    for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - odd * inverse;
+    return inverse;
+}
+constexpr std::uint64_t kInverse = inverse_of(kFnvPrime);
+static_assert(kFnvPrime * kInverse == 1);
 
 std::string explain_by_header(const Event& event, const Record& record) {
     if (!is_header_misread(event, record)) return {};
@@ -63,20 +71,17 @@ NextLap read_next_lap(const History& history, BufferIndex index, const Placement
 // Returns how many bytes of `head`, followed by the rest of `rest`, give the digest.
 std::optional<std::size_t> find_split(const std::string& head, const std::string& rest,
                                       std::uint64_t digest) {
-    const std::uint64_t size = head.size();
-    const std::uint64_t step = std::max<std::uint64_t>(1, size * size / kMaximumSteps);
+    const std::size_t size = head.size();
+    // The hash of the first `split` bytes from which the rest of `rest` leads to the digest.
+    std::vector<std::uint64_t> needed(size + 1, digest);
+    for (std::size_t split = size; split > 0; --split)
+        needed[split - 1] = (needed[split] * kInverse) ^ static_cast<std::uint8_t>(rest[split - 1]);
     std::uint64_t prefix = kFnvOffsetBasis;
-    for (std::uint64_t split = 0; split <= size; ++split) {
-        if (split % step == 0) {
-            std::uint64_t hash = prefix;
-            for (std::uint64_t i = split; i < size; ++i) {
-                hash = fnv1a_step(hash, static_cast<std::uint8_t>(rest[i]));
-            }
-            if (hash == digest) return split;
-        }
-        if (split < size) prefix = fnv1a_step(prefix, static_cast<std::uint8_t>(head[split]));
+    for (std::size_t split = 0; split < size; ++split) {
+        if (prefix == needed[split]) return split;
+        prefix = fnv1a_step(prefix, static_cast<std::uint8_t>(head[split]));
     }
-    return std::nullopt;
+    return prefix == digest ? std::optional(size) : std::nullopt;
 }
 
 std::string explain_by_mixture(const History& history, std::uint32_t cpu, const Event& event,

@@ -107,6 +107,7 @@ CaseOutcome Ending::finish_tolerant() {
     if (end && (end->kind != EndKind::kExited || end->exit_status != 0)) stop_ended(parts_);
     JudgeOptions options = judge_options();
     options.cut_short = !end;
+    options.exited_with_zero = end.has_value();
     return judge_run(options, std::nullopt);
 }
 
