@@ -3,7 +3,8 @@
 #
 # Installs the library, the programs and their manual from a tree and its Bazel outputs. The list of
 # the files is PREFIX/share/kmes/installed.txt. It is written first, so that an interrupted
-# installation can be removed, too.
+# installation can be removed, too. Files of an earlier installation that this one does not have are
+# removed: the new list would not name them.
 #
 #   install.sh TREE BUILT PREFIX DESTDIR
 #
@@ -32,7 +33,40 @@ copy() {
         (cd -- "$destination" && xargs -0 -r mkdir -p --)
     while IFS= read -r file; do
         cp -P --remove-destination -- "$ROOT$file" "$destination$file"
-    done <"$ROOT$PREFIX/$LIST"
+    done <"$ROOT/list"
+}
+
+# earlier_files DESTDIR: prints what only the list of an earlier installation has. Anybody may have
+# edited that list, so a path that is not plainly below the prefix is ignored.
+earlier_files() {
+    local list=$1$PREFIX/$LIST file
+    [ -f "$list" ] || return 0
+    while IFS= read -r file || [ -n "$file" ]; do
+        case "$file" in
+            *..*) ;;
+            "$PREFIX"/*) printf '%s\n' "$file" ;;
+        esac
+    done <"$list" | { grep -vxF -f "$ROOT/list" || [ $? -eq 1 ]; }
+}
+
+# remove_earlier DESTDIR: removes the files and links of ROOT/earlier. Through a link, a folder may
+# lie outside the prefix, or a path may be another name of a new file. Both are left alone.
+remove_earlier() {
+    local destination=$1 prefix file folder count=0
+    prefix=$(realpath -- "$destination$PREFIX")
+    while IFS= read -r file; do
+        printf '%s\0' "$destination$file"
+    done <"$ROOT/list" | xargs -0 stat -c %d:%i -- >"$ROOT/inodes"
+    while IFS= read -r file; do
+        file=$destination$file
+        [ -f "$file" ] || [ -L "$file" ] || continue
+        folder=$(realpath -- "${file%/*}")
+        [[ $folder/ == "$prefix"/* ]] || continue
+        ! grep -qxF "$(stat -c %d:%i -- "$file")" "$ROOT/inodes" || continue
+        rm -f -- "$file"
+        count=$((count + 1))
+    done <"$ROOT/earlier"
+    printf 'removed %s files of an earlier installation\n' "$count"
 }
 
 main() {
@@ -53,9 +87,15 @@ main() {
     # The first line of the list is its own path.
     printf '%s\n' "$PREFIX/$LIST" >"$ROOT/list"
     (cd -- "$ROOT" && find ".$PREFIX" ! -type d | sed 's/^\.//' | sort) >>"$ROOT/list"
-    mv "$ROOT/list" "$ROOT$PREFIX/$LIST"
+    earlier_files "$4" >"$ROOT/earlier"
+    # Until they are removed, the list has the earlier files as well.
+    cat "$ROOT/list" "$ROOT/earlier" >"$ROOT$PREFIX/$LIST"
     mkdir -p -- "$4/"
     copy "$4/"
+    if [ -s "$ROOT/earlier" ]; then
+        remove_earlier "$4"
+        cp --remove-destination -- "$ROOT/list" "$4$PREFIX/$LIST"
+    fi
     printf 'installed %s files; %s lists them\n' "$(wc -l <"$4$PREFIX/$LIST")" "$4$PREFIX/$LIST"
 }
 

@@ -22,10 +22,16 @@ fail() {
 
 install_files() { tools/package/install.sh . "$PWD" "$PREFIX" "$1" >"$WORK/install.log" 2>&1; }
 
+# lists_all FOLDER: the list has exactly the files that are installed there.
+lists_all() {
+    (cd "$1" && find . ! -type d | sed 's/^\.//' | sort) >"$WORK/files"
+    sort "$1$PREFIX/share/kmes/installed.txt" | diff - "$WORK/files" ||
+        fail "the list has '<', installed is '>'"
+}
+
 test_install() {
     install_files "$ROOT" || fail "install: $(cat "$WORK/install.log")"
-    (cd "$ROOT" && find . ! -type d | sed 's/^\.//' | sort) >"$WORK/files"
-    sort "$LIST" | diff - "$WORK/files" || fail "the list has '<', installed is '>'"
+    lists_all "$ROOT"
     [ -z "$(find -L "$ROOT" -type l)" ] || fail "links to nowhere: $(find -L "$ROOT" -type l)"
     [ -z "$(find "$ROOT" -type f ! -path '*/bin/*' -perm /111)" ] || fail "executable, no program"
     grep -rlE '@[A-Z_]+@' "$ROOT" --include='*.3' --include='*.1' --include='*.pc' \
@@ -43,6 +49,36 @@ test_again() {
     : >"$WORK/occupied"
     install_files "$WORK/occupied" && fail "installed into a file"
     grep -qF "$WORK/occupied" "$WORK/install.log" || fail "$(cat "$WORK/install.log")"
+}
+
+# After an installation of an older release, nothing of it is left. A line that was written into its
+# list removes nothing outside the prefix, no folder, and no new file by another name.
+test_newer() {
+    local root=$WORK/newer older=$WORK/older name library=$PREFIX/lib/libkmes.so
+    mkdir "$older"
+    ln -s "$PWD"/* "$older/" && rm "$older/VERSION" && echo 0.1 >"$older/VERSION"
+    tools/package/install.sh "$older" "$PWD" "$PREFIX" "$root" >"$WORK/install.log" 2>&1 ||
+        fail "install 0.1: $(cat "$WORK/install.log")"
+    [ -f "$root$library.0.1" ] || fail "0.1 is not installed"
+    mkdir -p "$root/outside" "$root$PREFIX/folder"
+    touch "$root$PREFIX-2" "$root/outside/file" "$root$PREFIX/not-listed"
+    ln -s nowhere "$root$PREFIX/link"
+    ln -s ../../outside "$root$PREFIX/out"
+    ln -s lib "$root$PREFIX/lib64"
+    printf '%s\n' '' "$PREFIX-2" /outside/file "$PREFIX/../../outside/file" "$PREFIX/out/file" \
+        "$PREFIX/lib/../not-listed" "$PREFIX/folder" "$PREFIX//lib/libkmes.a" \
+        "$PREFIX/lib64/libkmes.so" "$PREFIX/link" "$PREFIX/none/file" \
+        >>"$root$PREFIX/share/kmes/installed.txt"
+    install_files "$root" || fail "install over 0.1: $(cat "$WORK/install.log")"
+    grep -qx 'removed 2 files of an earlier installation' "$WORK/install.log" ||
+        fail "$(cat "$WORK/install.log")"
+    [ ! -e "$root$library.0.1" ] || fail "the library of 0.1 is left"
+    [ ! -L "$root$PREFIX/link" ] || fail "a link of the older list is left"
+    for name in "$PREFIX-2" /outside/file "$PREFIX/not-listed" "$PREFIX/folder" "$PREFIX/out"; do
+        [ -e "$root$name" ] || fail "$name is removed"
+    done
+    (cd "$root$PREFIX" && rm -r "../${PREFIX##*/}-2" ../../outside not-listed folder out lib64)
+    lists_all "$root"
 }
 
 # plain FILE: roff as text, as the pages of this tree have it.
@@ -153,16 +189,25 @@ test_programs() {
     grep -q '^\.SH OPTIONS' "$INSTALLED/share/man/man1/kmes-conformance.1" || fail "no manual"
 }
 
-# As --help says.
+# removal WORD: prints the command of --help that begins with this word.
+removal() {
+    # shellcheck disable=SC2016  # the inner shell expands it
+    LIBRARY_TARGETS='' bash -c 'source tools/lib/install.sh && install_usage' |
+        sed -n "/^  $1 /{s|DESTDIR|$ROOT|;s|PREFIX|$PREFIX|;p}"
+}
+
+# The first command of --help is for an installation without --destdir: it only prints here.
 test_remove() {
-    sed "s|^|$ROOT|" "$LIST" >"$WORK/list"
-    xargs -d '\n' rm -f <"$WORK/list"
+    bash -c "$(removal xargs | sed "s|rm -f < |-n 1 echo <$ROOT|")" | diff "$LIST" - ||
+        fail "the command of --help reads another list"
+    bash -c "$(removal cd)" || fail "the command of --help for --destdir"
     [ -z "$(find "$ROOT" ! -type d)" ] || fail "left behind: $(find "$ROOT" ! -type d)"
 }
 
 mkdir -p "$WORK"
 test_install
 test_again
+test_newer
 test_manual
 test_examples
 test_pkg_config
