@@ -216,6 +216,31 @@ test_conformance() {
     has_not "$CALLS" bazel
 }
 
+# The sums are those of this version, also if the folder has an older one.
+test_package() {
+    local folder=$TEST_TMPDIR/dist maker zydis
+    bazel_says 0 </dev/null
+    mkdir -p "$folder" "$CLONE/tools/package"
+    echo 0.21 >"$CLONE/VERSION"
+    # The library of Debian's source is there from an earlier call.
+    false_command gcc <<<'echo 12'
+    zydis="$TEST_TMPDIR/home/.cache/kmes/zydis-libzydis-dev installed-gcc-12"
+    mkdir -p "$zydis" && : >"$zydis/libZydis.a"
+    for maker in make_deb make_library_debs; do
+        cat >"$CLONE/tools/package/$maker.sh" <<'E2'
+#!/usr/bin/env bash
+: >"$3/kmes-conformance" >"$3/kmes-conformance_0.21_amd64.deb" >"$3/python3-kmes_0.21_all.deb"
+E2
+        chmod +x "$CLONE/tools/package/$maker.sh"
+    done
+    touch "$folder"/{libkmes0_0.2_amd64,libkmes0_0.20_amd64,libkmes0_0.21.1_amd64}.deb
+    kmes 0 package "$folder"
+    [ "$(sed 's/^[0-9a-f]* *//' "$OUT" | tr '\n' ' ')" = \
+        'kmes-conformance ./kmes-conformance_0.21_amd64.deb ./python3-kmes_0.21_all.deb ' ] ||
+        fail "not the sums of this version"
+    rm -r "$BIN/gcc" "$CLONE/VERSION" "$zydis"
+}
+
 test_replay() {
     bazel_says 0 </dev/null
     mkdir -p "$TEST_TMPDIR/else where"
@@ -733,6 +758,7 @@ test_usage
 test_setup
 test_packages_file
 test_conformance
+test_package
 test_replay
 test_replay_keep
 test_mutants

@@ -100,7 +100,8 @@ package_command() {
         say_error "package: the packages of the library could not be made; the message is above"
         return "$STATUS_SETUP"
     fi
-    (cd -- "$folder" && sha256sum -- kmes-conformance ./*.deb)
+    # The folder may have the packages of older versions, too.
+    (cd -- "$folder" && sha256sum -- kmes-conformance ./*_"$(cat -- "$KMES_ROOT/VERSION")"_*.deb)
 }
 
 package_usage() {

@@ -7,11 +7,13 @@
 #
 #   bare_root_test.sh FOLDER [MIRROR]
 #
-# FOLDER   has the packages (tools/kmes package)
+# FOLDER   has the packages (tools/kmes package), of one version
 # MIRROR   where apt of this machine gets bookworm from, when none is named
 set -uo pipefail
 
 readonly SUITE=bookworm
+readonly PACKAGES=(libkmes0 libkmes-dev python3-kmes librust-kmes-dev kmes-tools kmes-dkms
+    kmes-conformance)
 HERE=$(readlink -f -- "$(dirname -- "${BASH_SOURCE[0]}")")
 readonly HERE
 failures=0
@@ -98,11 +100,28 @@ remove_packages() {
         ! find /usr /etc -name "*kmes*" | grep .'
 }
 
+# one_of_each FOLDER: has it each package once? Of several versions, the first by name would be
+# tested, which need not be the newest.
+one_of_each() {
+    local name found
+    for name in "${PACKAGES[@]}"; do
+        found=("$1/$name"_*.deb)
+        if [ ! -e "${found[0]}" ]; then
+            echo "bare_root_test.sh: '$1' has no ${name}_*.deb" >&2
+            return 1
+        elif [ "${#found[@]}" -gt 1 ]; then
+            echo "bare_root_test.sh: '$1' has more than one ${name}_*.deb; leave only one" >&2
+            return 1
+        fi
+    done
+}
+
 main() {
-    if [ $# -lt 1 ] || [ $# -gt 2 ] || ! ls "$1"/libkmes0_*.deb >/dev/null 2>&1; then
+    if [ $# -lt 1 ] || [ $# -gt 2 ]; then
         echo 'usage: bare_root_test.sh FOLDER [MIRROR], FOLDER with the packages' >&2
         exit 2
     fi
+    one_of_each "$1" || exit 2
     if [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
         echo 'bare_root_test.sh: needs root, and the package debootstrap' >&2
         exit 2

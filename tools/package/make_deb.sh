@@ -78,7 +78,8 @@ make_main() {
     documents=$root/usr/share/doc/$NAME
     mkdir -p "$root"/usr/{bin,share/{man/man1,bash-completion/completions,lintian/overrides}} \
         "$documents"
-    install -m 755 "$OUTPUT/$NAME" "$root/usr/bin/$NAME"
+    # Not from OUTPUT, where another run may have put its own meanwhile.
+    install -m 755 "$SCRATCH/$NAME" "$root/usr/bin/$NAME"
     bash "$TREE/tools/package/man_page.sh" "$RUNNER" "$TREE/tools/package/$NAME.1.in" "$VERSION" \
         "$RELEASE_DATE" | gzip -9n >"$root/usr/share/man/man1/$NAME.1.gz"
     cp "$TREE/tools/package/$NAME.bash-completion" \

@@ -40,6 +40,24 @@ test_reproducible() {
     done
 }
 
+# Another run may put its executable into the folder while this one makes its package.
+test_at_once() {
+    local bin=$WORK/bin unpacked=$WORK/unpacked
+    mkdir "$bin"
+    cat >"$bin/install" <<'E2'
+#!/usr/bin/env bash
+"$INSTALL" "$@" && [ "${*: -1}" != "$FOLDER/kmes-conformance" ] || echo other >"${*: -1}"
+E2
+    chmod +x "$bin/install"
+    # A small runner: what it does is of no interest here.
+    INSTALL=$(command -v install) FOLDER=$WORK/at-once PATH=$bin:$PATH \
+        tools/package/make_deb.sh . /bin/true "$WORK/at-once" || fail "the package is not made"
+    [ "$(cat "$WORK/at-once/kmes-conformance")" = other ] || fail "there was no other run"
+    dpkg-deb -x "$WORK/at-once/${DEB##*/}" "$unpacked" || fail "dpkg-deb -x"
+    strip --strip-all --remove-section=.comment -o "$WORK/true" /bin/true
+    cmp "$WORK/true" "$unpacked/usr/bin/kmes-conformance" || fail "the package has another's file"
+}
+
 # If the runner contained a path of the build machine, another machine would make a different file.
 test_names_no_folder() {
     local folders
@@ -174,6 +192,7 @@ test_examples() {
 }
 
 test_reproducible
+test_at_once
 test_names_no_folder
 test_install
 test_man_page
