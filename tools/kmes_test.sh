@@ -699,8 +699,47 @@ E2
         fail "not both trees were built"
     [ "$(grep -cE '^kmes-bench .*--quick producer$' "$CALLS")" -eq 10 ] ||
         fail "not both builds were run in five rounds"
-    [ "$(git -C "$CLONE" worktree list | wc -l)" -eq 1 ] || fail "the other tree is left"
+    no_tree_left
+    # A signal during the build of the other tree, or while the trees are measured.
+    signalled INT 130 bench producer --against HEAD
+    no_tree_left
+    signalled TERM 143 bench producer --against HEAD
+    no_tree_left
+    printf '#!/bin/sh\nkill -INT 0\n' >"$CLONE/out/bench/kmes-bench"
+    signalled '' 130 bench producer --against HEAD
+    no_tree_left
     rm -rf "$CLONE/.git"
+}
+
+no_tree_left() {
+    [ "$(git -C "$CLONE" worktree list | wc -l)" -eq 1 ] || fail "the other tree is left"
+    like "$CALLS" '^bazel clean .*--expunge$'
+    [ -z "$(find "$TEST_TMPDIR" -maxdepth 1 -name 'kmes.*')" ] || fail "a scratch folder is left"
+}
+
+# The folder in memory is removed, however the measurement ends.
+test_bench_consumers() {
+    local memory=$TEST_TMPDIR/memory
+    mkdir -p "$CLONE/out/bench" "$memory"
+    cat >"$CLONE/out/bench/kmes-consumers" <<'E2'
+#!/usr/bin/env bash
+echo "kmes-consumers $*" >>"$CALLS"
+echo event >"$2/recorded"
+[ -z "${FAKE_SIGNAL-}" ] || kill -"$FAKE_SIGNAL" 0
+exit "${FAKE_VERDICT:-0}"
+E2
+    chmod +x "$CLONE/out/bench/kmes-consumers"
+    false_command g++ <<<'exit 1'
+    export KMES_BENCH_FOLDER=$memory
+    FAKE_VERDICT=3 kmes 3 bench consumers --quick
+    like "$CALLS" "^kmes-consumers [^ ]*/kmesctl $memory/[^ ]+ --seconds 0.2$"
+    [ -z "$(ls "$memory")" ] || fail "its folder is left"
+    signalled INT 130 bench consumers
+    [ -z "$(ls "$memory")" ] || fail "its folder is left after INT"
+    signalled TERM 143 bench consumers
+    [ -z "$(ls "$memory")" ] || fail "its folder is left after TERM"
+    unset KMES_BENCH_FOLDER
+    rm "$BIN/g++"
 }
 
 # A missing header, a failed build or a missing session of LTTng each removes only the row of their
@@ -711,6 +750,7 @@ test_bench_peers() {
 #!/usr/bin/env bash
 echo "kmes-bench $*" >>"$CALLS"
 cat "$LTTNG_HOME/lttng.pid" >"$TEST_TMPDIR/lttng.pid" 2>/dev/null
+[ -z "${FAKE_SIGNAL-}" ] || kill -"$FAKE_SIGNAL" 0
 exit "${FAKE_VERDICT:-0}"
 E2
     chmod +x "$CLONE/out/bench/kmes-bench"
@@ -745,6 +785,9 @@ E2
     like "$CALLS" '^lttng --no-sessiond destroy kmes-bench-'
     [ -s "$TEST_TMPDIR/lttng.pid" ] || fail "no daemon of LTTng runs while it is measured"
     ! kill -0 "$(cat "$TEST_TMPDIR/lttng.pid")" 2>/dev/null || fail "the daemon of LTTng is left"
+    signalled INT 130 bench peers
+    like "$CALLS" '^lttng --no-sessiond destroy kmes-bench-'
+    ! kill -0 "$(cat "$TEST_TMPDIR/lttng.pid")" 2>/dev/null || fail "INT leaves the daemon"
     FAKE_DAEMON=0 kmes 0 bench peers
     has_not "$CALLS" lttng-sessiond
     FAKE_LTTNG='words of LTTng' kmes 0 bench peers
@@ -774,6 +817,7 @@ test_broken_builds_count
 test_nothing_is_no_pass
 test_vm_part
 test_bench_against
+test_bench_consumers
 test_bench_peers
 test_places
 echo "$failures failures"

@@ -58,6 +58,11 @@ case "$1" in
                 ;;
             *' --runs_per_test='*) cat "$TEST_TMPDIR/bazel-repeats" && exit 3 ;;
         esac
+        case "$PWD $1" in
+            # Like Bazel, it ends by itself when the signal comes.
+            */tree\ build) [ -z "${FAKE_SIGNAL-}" ] || { trap '' "$FAKE_SIGNAL" &&
+                kill -"$FAKE_SIGNAL" 0 && exit 8; } ;;
+        esac
         cat "$TEST_TMPDIR/bazel-says" 2>/dev/null
         exit "$(cat "$TEST_TMPDIR/bazel-status" 2>/dev/null || echo 0)"
         ;;
@@ -107,6 +112,19 @@ kmes() {
         CI="${FAKE_CI-}" "${KMES-$CLONE/tools/kmes}" "$@" >"$OUT" 2>"$ERR"
     status=$?
     [ "$status" -eq "$expected" ] || fail "kmes $*: status $status, not $expected"
+}
+
+# signalled SIGNAL STATUS ARGUMENTS...: the same in a session of its own. There the false commands
+# send the signal to each process, as a terminal does with Ctrl-C.
+signalled() {
+    local signal=$1 expected=$2
+    shift 2
+    cat >"$TEST_TMPDIR/in-session" <<'E2'
+#!/usr/bin/env bash
+exec env --default-signal=INT,TERM setsid --wait "$CLONE/tools/kmes" "$@"
+E2
+    chmod +x "$TEST_TMPDIR/in-session"
+    FAKE_SIGNAL=$signal KMES=$TEST_TMPDIR/in-session kmes "$expected" "$@"
 }
 
 fail() {

@@ -112,32 +112,40 @@ bench_against() {
     build_targets "what is measured" --config=release "$BENCH_TARGET" || return
     new=$KMES_SCRATCH/new old=$KMES_SCRATCH/old tree=$KMES_SCRATCH/tree
     cp -L -- "$BAZEL_BIN/bench/kmes-bench" "$new" || return "$STATUS_SETUP"
+    exit_by_signal
+    at_exit bench_remove_tree "$tree"
     git -C "$KMES_ROOT" worktree add --quiet --detach "$tree" "$commit" || return "$STATUS_SETUP"
-    # Bazel's state for that tree is of no use later.
     (
         BUILD_TREE=$tree
         build_targets "$revision" --config=release "$BENCH_TARGET" &&
             cp -L -- "$BAZEL_BIN/bench/kmes-bench" "$old"
-        status=$?
-        run_bazel clean --expunge >/dev/null 2>&1
-        exit "$status"
     )
     status=$?
-    git -C "$KMES_ROOT" worktree remove --force "$tree"
+    # Now, and not at the end: its server of Bazel must not run beside what is measured.
+    bench_remove_tree "$tree"
     [ "$status" -eq 0 ] || return "$status"
     bench_figures against --new "$new" --old "$old" "$@"
 }
 
+# bench_remove_tree FOLDER: removes the worktree, if it is there, and Bazel's state for it.
+bench_remove_tree() {
+    [ -d "$1" ] || return 0
+    BUILD_TREE=$1 run_bazel clean --expunge >/dev/null 2>&1
+    git -C "$KMES_ROOT" worktree remove --force "$1"
+}
+
 # bench_consumers [--seconds N]: the files of the recorder are in memory.
 bench_consumers() {
-    local folder peer status parent=${KMES_BENCH_FOLDER:-/dev/shm}
+    local folder peer parent=${KMES_BENCH_FOLDER:-/dev/shm}
     build_targets "what is measured" --config=release "$CONSUMERS_TARGET" "$KMESCTL_TARGET" ||
         return
     make_scratch || return
+    exit_by_signal
     folder=$(mktemp -d -p "$parent" 2>/dev/null) || {
         say_error "bench: $parent takes no folder; KMES_BENCH_FOLDER names another"
         return "$STATUS_SETUP"
     }
+    at_exit rm -rf -- "$folder"
     peer=$KMES_SCRATCH/libbpf_reader.so
     if g++ -std=c++20 -O2 -shared -fPIC -fvisibility=hidden -I"$KMES_ROOT" \
         "$KMES_ROOT/bench/peers/libbpf_reader.cc" -o "$peer" -lbpf 2>"$peer.log"; then
@@ -146,9 +154,6 @@ bench_consumers() {
         printf 'left out: libbpf: %s\n' "$(grep -m1 -E 'error|undefined' "$peer.log")"
     fi
     "$BAZEL_BIN/bench/kmes-consumers" "$BAZEL_BIN/kmesctl/kmesctl" "$folder" "$@"
-    status=$?
-    rm -rf -- "$folder"
-    return "$status"
 }
 
 # bench_instructions check|update

@@ -15,7 +15,7 @@ readonly LTTNG_SECONDS=60
 
 # bench_peers [--quick] [--json FILE]: a package that cannot be installed costs its peer only.
 bench_peers() {
-    local peer name object options=() flags json= keep= status
+    local peer name object options=() flags json= keep=
     while [ $# -gt 0 ]; do
         case "$1" in
             --quick) options+=("$1") ;;
@@ -55,13 +55,8 @@ bench_peers() {
         fi
         options+=(--peer "$object")
     done
-    # A shell of its own ends the session of LTTng however the measurement ends.
-    (
-        [[ " ${options[*]} " != *"/lttng.so "* ]] || lttng_begin
-        "$BAZEL_BIN/bench/kmes-bench" "${options[@]}" peers
-    )
-    status=$?
-    [ "$status" -eq 0 ] || return "$status"
+    [[ " ${options[*]} " != *"/lttng.so "* ]] || lttng_begin
+    "$BAZEL_BIN/bench/kmes-bench" "${options[@]}" peers || return
     [ -z "$keep" ] || bench_figures keep "$json" "$KMES_ROOT/$BENCH_RESULTS"
 }
 
@@ -78,15 +73,14 @@ bench_peer_flags() {
 lttng_command() { timeout "$LTTNG_SECONDS" lttng --no-sessiond "$@" </dev/null; }
 
 # Starts a session in snapshot mode that records the peer's tracepoint. The daemon is that of this
-# machine, or a new one that ends with this shell. Where there is no session, the peer says so and
+# machine, or a new one that ends with this command. Where there is no session, the peer says so and
 # is left out.
 lttng_begin() {
     local log=$KMES_SCRATCH/lttng.log
     export LTTNG_HOME=$KMES_SCRATCH
     LTTNG_SESSION=kmes-bench-$$
-    trap lttng_end EXIT
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
+    exit_by_signal
+    at_exit lttng_end
     if ! lttng_command list >"$log" 2>&1; then
         timeout "$LTTNG_SECONDS" lttng-sessiond --no-kernel --background \
             --pidfile="$KMES_SCRATCH/lttng.pid" </dev/null >>"$log" 2>&1

@@ -18,6 +18,26 @@ bad_usage() {
     return "$STATUS_BAD_USAGE"
 }
 
+# Not what the environment has under this name.
+KMES_AT_EXIT=''
+
+# at_exit COMMAND...: runs the command when tools/kmes ends, also by a signal. The last one runs
+# first. Not for a subshell, which would also run the commands of the whole shell.
+at_exit() {
+    local command
+    printf -v command '%q ' "$@"
+    KMES_AT_EXIT="$command; $KMES_AT_EXIT"
+    # A second Ctrl-C must not end the cleaning.
+    trap 'trap "" INT TERM; eval "$KMES_AT_EXIT"' EXIT
+}
+
+# After this, INT and TERM end tools/kmes once the program that it waits for has ended. Otherwise it
+# would go on after a program that handles the signal, as Bazel does.
+exit_by_signal() {
+    trap 'exit 130' INT
+    trap 'exit 143' TERM
+}
+
 # Makes a scratch folder that is removed when the command ends; its path is in KMES_SCRATCH.
 make_scratch() {
     [ -n "${KMES_SCRATCH-}" ] && return 0
@@ -25,7 +45,7 @@ make_scratch() {
         say_error "no scratch folder: ${TMPDIR:-/tmp} must be writable, or TMPDIR name one that is"
         return "$STATUS_SETUP"
     fi
-    trap 'rm -rf -- "$KMES_SCRATCH"' EXIT
+    at_exit rm -rf -- "$KMES_SCRATCH"
 }
 
 # Ends the command at a signal. Bazel handles Ctrl-C itself and exits, so the shell would go on with
