@@ -48,13 +48,6 @@ make_scratch() {
     at_exit rm -rf -- "$KMES_SCRATCH"
 }
 
-# Ends the command at a signal. Bazel handles Ctrl-C itself and exits, so the shell would go on with
-# what follows.
-end_at_signals() {
-    trap 'exit 130' INT
-    trap 'exit 143' TERM
-}
-
 # Prints the user's cache folder for this project, and creates it if necessary. Prints nothing and
 # returns 1 if there is none.
 cache_folder() {

@@ -85,7 +85,7 @@ flakes_command() {
     status=$?
     [ "$status" -eq 1 ] || return "$status"
     setup_section required && prepare_bazel && make_scratch || return
-    end_at_signals
+    exit_by_signal
     FLAKES_PASSED=0
     FLAKES_FAILED=0
     FLAKES_LOGS_KEPT=0

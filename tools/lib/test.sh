@@ -34,7 +34,7 @@ test_command() {
     fi
     TESTS_PASSED=0
     TESTS_FAILED=0
-    end_at_signals
+    exit_by_signal
     run_parts "${parts[@]}"
     printf '%s passed, %s failed\n' "$TESTS_PASSED" "$TESTS_FAILED"
     [ "$TESTS_FAILED" -eq 0 ] && [ "$TESTS_PASSED" -gt 0 ]
