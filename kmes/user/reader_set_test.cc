@@ -401,7 +401,7 @@ TEST_F(ReaderSetTest, OneCpuAtATimeAsksAProducerThatDoesNotAnswer) {
     };
     options.cpus = Refusing::cpus;
     ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
-    for (size_t waits = 0; asked.size() < 8; waits++) {
+    while (asked.size() < 8) {
         const size_t before = asked.size();
 
         kmes_reader_set_wait(set_, 1);
