@@ -55,10 +55,15 @@ def is_built(folder, entry):
         return file.read() != "none\n"
 
 
+def today():
+    """The number of the day (UTC)."""
+    return int(time.time()) // DAY_SECONDS
+
+
 def share_of_today(entries):
     """What KMES_SHARE leaves of them."""
     shares = int(os.environ.get("KMES_SHARE") or 1)
-    number = int(time.time()) // DAY_SECONDS % shares
+    number = today() % shares
     if shares > 1:
         print("share %d of %d, today's" % (number + 1, shares), flush=True)
     return entries[number::shares]

@@ -168,7 +168,7 @@ def new_base(root, folder):
 def check_name(name, option):
     """A name of one folder: it is part of a path that is written."""
     if not patch_format.NAME.fullmatch(name):
-        raise BadUsage(f"{option} '{name}': small letters, digits, and single hyphens between them")
+        raise BadUsage(f"{option} '{name}' is no name; small letters, digits, single hyphens")
 
 
 def make_command(options):
@@ -204,8 +204,6 @@ def write_patch(path, text):
     """Writes a patch if it can be read back."""
     try:
         patch_format.parse(text)
-        if not patch_format.NAME.fullmatch(path.stem):
-            raise PatchError(0, f"'{path.stem}' is no name; small letters, digits, single hyphens")
     except PatchError as error:
         raise BadUsage(str(error)) from error
     path.write_text(text)

@@ -185,7 +185,7 @@ class Commands(unittest.TestCase):
         for words, expected in [
             (["new", self.copy], "new is new; give --wrong, --clause, --case"),
             (["new", self.copy, *header, "--folder", "x"], "no folder of patches"),
-            (["New", self.copy, *header], "NAME 'New': small letters"),
+            (["New", self.copy, *header], "'New' is no name"),
             (["new", self.base, *header], "the same text as"),
             (["new", self.root / "none", *header], "cannot be read"),
             (["new", self.copy, "--wrong", "No stop", *header[2:]], "full stop"),
@@ -249,7 +249,7 @@ class Commands(unittest.TestCase):
             given = ["--wrong", "One is three.", "--clause", "5.1.1", "--case", "5.1.1/four-cpus"]
             status, _, error = self.run_command("make", words[0], self.base, *words[1:], *given)
             self.assertEqual(status, 2, words)
-            self.assertIn("small letters, digits, and single hyphens", error)
+            self.assertIn("is no name; small letters, digits, single hyphens", error)
             self.assertEqual(error.count("\n"), 1)
         self.assertEqual((self.folder / "another-number.patch").read_text(), kept)
 

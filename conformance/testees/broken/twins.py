@@ -14,7 +14,6 @@ import random
 import subprocess
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,7 +21,7 @@ import kill_matrix
 import patches
 
 EXAMPLE_FORM, TWIN_FORM = "A", "D"
-DAY_SECONDS = 86400
+DAY_SECONDS = kill_matrix.DAY_SECONDS
 NO_TWIN, DIFFERS = "no twin", "differs"
 # A search may take minutes until it finds nothing. A short comparison leaves it out.
 SEARCHES = ("/explored-", "/soak")
@@ -127,7 +126,7 @@ def share_of_today(entries, count):
     """`count` of them, at random by the day (UTC); all if it is 0."""
     if not count:
         return entries
-    day = int(time.time()) // DAY_SECONDS
+    day = kill_matrix.today()
     chosen = random.Random(day).sample([e for e in entries if not is_search(e)], count)
     print(f"day {day}: {', '.join(entry['name'] for entry in chosen)}", flush=True)
     return chosen
