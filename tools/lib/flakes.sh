@@ -147,14 +147,21 @@ flakes_of() {
     report_flakes "$config" "$log" "${#short[@]}"
 }
 
+# read_verdict LINE: fills the caller's `name`, `verdict` and `seconds` from a line of Bazel's
+# summary. Fails if the line is about no test.
+read_verdict() {
+    [[ $1 =~ $FLAKES_LINE ]] || return
+    name=${BASH_REMATCH[1]} verdict=${BASH_REMATCH[3]} seconds=0
+    [[ ! ${BASH_REMATCH[4]} =~ in\ ([0-9]+)[.0-9]*s$ ]] || seconds=${BASH_REMATCH[1]}
+}
+
 # sort_by_time CONFIG LOG: fills the caller's `short`, `long` and `hung` from Bazel's summary. A
-# test that failed quickly is short: its failure counts. A slow one that failed is reported here.
+# test that failed quickly is short, because its failure counts. If it failed slowly, it is reported
+# here.
 sort_by_time() {
     local line name verdict seconds
     while IFS= read -r line; do
-        [[ $line =~ $FLAKES_LINE ]] || continue
-        name=${BASH_REMATCH[1]} verdict=${BASH_REMATCH[3]} seconds=0
-        [[ ${BASH_REMATCH[4]} =~ in\ ([0-9]+)[.0-9]*s$ ]] && seconds=${BASH_REMATCH[1]}
+        read_verdict "$line" || continue
         if [ "$verdict" = TIMEOUT ]; then
             hung+=("$name")
         elif [ "$seconds" -lt "${FLAKES[seconds]}" ]; then
@@ -173,18 +180,15 @@ report_first_run() {
     keep_flake_logs "$1" "$2" "$4"
 }
 
-# play_alone CONFIG LOG TESTS...: a test that took too long is a long one, or one that hung, which
-# is the worst flake. It plays once more, with its own limit: a short test has hung.
+# play_alone CONFIG LOG TESTS...: plays tests that took too long once more, with their own limit. A
+# test that is short now has hung before, which is the worst flake.
 play_alone() {
-    local config=$1 log=$2 line name
+    local config=$1 log=$2 line name verdict seconds
     shift 2
     run_flakes "$log" "$config" --nocache_test_results --local_test_jobs=1 -- "$@" || return
     while IFS= read -r line; do
-        [[ $line =~ $FLAKES_LINE ]] || continue
-        name=${BASH_REMATCH[1]}
-        [[ " $* " = *" $name "* ]] && [[ $line =~ $FLAKES_LINE ]] || continue
-        if [ "${BASH_REMATCH[3]}" = PASSED ] && [[ ${BASH_REMATCH[4]} =~ in\ ([0-9]+)[.0-9]*s$ ]] &&
-            [ "${BASH_REMATCH[1]}" -lt "${FLAKES[seconds]}" ]; then
+        read_verdict "$line" && [[ " $* " = *" $name "* ]] || continue
+        if [ "$verdict" = PASSED ] && [ "$seconds" -lt "${FLAKES[seconds]}" ]; then
             report_first_run "$config" "$name" "hung" "$log"
             short+=("$name")
         else
