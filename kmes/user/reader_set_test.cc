@@ -432,18 +432,17 @@ TEST_F(ReaderSetTest, GoesOnWhereAnEarlierSetHasLeftOff) {
     EXPECT_EQ(11u, last_[1]);
 }
 
-// A kernel's rings, which have no session. Some of them cannot be read.
+// A kernel's rings, which have no session. One attach gets a ring that cannot be read.
 struct Kernel {
     kmes_attach_functions real = {};
-    int unreadable_from = 0;  // counts attaches down
-    int unreadable = 0;
+    int until_unreadable = 0;  // the attaches up to that one, which is the last of them; 0: none
 
     static int attach(void* context, __u16 cpu, kmes_mapping* mapping) {
         auto* self = static_cast<Kernel*>(context);
         const int error = self->real.attach(self->real.context, cpu, mapping);
 
         mapping->session = 0;
-        if (error || self->unreadable_from-- > 0 || self->unreadable-- <= 0) return error;
+        if (error || self->until_unreadable == 0 || --self->until_unreadable > 0) return error;
         void* copy = mmap(nullptr, mapping->mapped_bytes, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
@@ -494,8 +493,7 @@ TEST_F(ReaderSetTest, RingThatCannotBeReadIsComparedLater) {
     set_ = nullptr;
     options.place = &place;
     options.places = 1;
-    kernel.unreadable_from = 1;  // the attach that reads on, then the one that compares
-    kernel.unreadable = 1;
+    kernel.until_unreadable = 2;  // the first attach is for reading, the second compares
     const int error = kmes_reader_set_open(&set_, &options);
 
     EXPECT_GT(0, error) << "no CPU can be read";
