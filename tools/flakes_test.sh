@@ -79,8 +79,8 @@ E2
     last "$OUT" '1 tests without a failed run, 0 with one'
 }
 
-# A test that hangs in the first run only, or fails slowly in it, has failed. One that always takes
-# so long is left out.
+# A test that hangs or fails slowly in the first run has failed. A test that always takes so long is
+# left out.
 test_flakes_of_the_first_run() {
     bazel_says 3 <<'E2'
 //a:good                                                               PASSED in 2.3s

@@ -135,8 +135,8 @@ static void begin_anew(struct kmes_merge* merge, const struct merge_cpu* cpu) {
 }
 
 /* Sets the key after an event has become the first one of its CPU. An event from before a step is
- * published within hold_ns of it; one that arrives later is of the new epoch, even if its own CPU
- * has seen no step. */
+ * published within hold_ns. An event that arrives later is in the new epoch, even if its own CPU
+ * saw no step. */
 static void set_key(struct kmes_merge* merge, struct merge_cpu* cpu) {
     const __u64 timestamp = first_of(cpu)->timestamp;
     struct merge_key* key = &cpu->key;

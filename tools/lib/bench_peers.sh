@@ -73,8 +73,8 @@ bench_peer_flags() {
 lttng_command() { timeout "$LTTNG_SECONDS" lttng --no-sessiond "$@" </dev/null; }
 
 # Starts a session in snapshot mode that records the peer's tracepoint. The daemon is that of this
-# machine, or a new one that ends with this command. Where there is no session, the peer says so and
-# is left out.
+# machine, or a new daemon that ends with this command. Without a session the peer says so, and is
+# left out.
 lttng_begin() {
     local log=$KMES_SCRATCH/lttng.log
     export LTTNG_HOME=$KMES_SCRATCH

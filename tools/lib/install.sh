@@ -65,7 +65,7 @@ PREFIX/share/kmes/installed.txt lists every installed file, itself among them. T
 With --destdir, the list has the paths without that folder, and the command above would remove the
 files of this machine. Use this one, where .PREFIX is for example ./usr/local:
   cd DESTDIR && sed 's|^|.|' .PREFIX/share/kmes/installed.txt | xargs -d '\n' rm -f
-Another installation to the same place removes the files of the earlier one that it does not have.
+Another installation to the same place removes the files that only the earlier one had.
 After an installation where ld.so looks for libraries, call ldconfig as root.
 
 Exit status: 0 installed; 2 bad usage; 3 the build failed, or a file could not be written.
