@@ -315,8 +315,7 @@ class Search {
         bool has_nothing_to_move = singles_.empty() && !is_drawn();
         if (has_nothing_to_move && scenario_.holds_with_bytes == 0)
             return {Verdict::unsupported, std::string(case_.clause),
-                    "the consumer reads events by system calls, inside which the suite cannot stop "
-                    "it",
+                    "no access to the events was seen at which the suite can stop the consumer",
                     ""};
         // The play without moves has passed. With one thread there is no other to hold.
         if (has_nothing_to_move) {
