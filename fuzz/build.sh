@@ -39,7 +39,7 @@ sources() {
 }
 
 # The sources of a folder are read together, as Bazel does it for the sanitizers
-# (tools/bazel/joined.bzl): most of the time goes into the headers that they share. A folder is not
+# (tools/bazel/joined.bzl). Most of the time goes into the headers that they share. A folder is not
 # here if two of its sources have one name for different things.
 joined_folders() {
     printf '%s\n' record kmes/user props/script props/machine conformance/model conformance/oracle \

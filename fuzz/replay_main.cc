@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The main of a fuzz target without an engine: runs every named file, and every file of the named
+// The main of a fuzz target without an engine. Runs every named file, and every file of the named
 // folders, once each, and names those that fail. The corpus tests run it in every configuration.
 // Knows no target.
 //

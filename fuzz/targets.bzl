@@ -4,7 +4,7 @@
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS", "KMES_C_COPTS")
 
-# What drives a target outside of --config=fuzz and --config=afl.
+# The engine of a target outside of --config=fuzz and --config=afl.
 _ENGINE = ["//tools/libs:fuzz_engine"]
 
 # Headers that sources of the core include, and no library exports.

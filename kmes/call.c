@@ -59,7 +59,7 @@ static void make_input(const struct kmes_call* call, __u8* staging, __u16 type_l
 
 /*
  * Fetches type and payload to `staging`, each byte once, and fills `input`. MaxEventSize bytes are
- * enough: an event has 29 bytes more than type and payload.
+ * enough: an event has a fixed header besides type and payload.
  */
 static int stage(const struct kmes_call* call, const struct kmes_emit_entry* entry, __u8* staging,
                  struct kmes_event_input* input) {

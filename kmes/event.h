@@ -29,8 +29,8 @@ struct kmes_event_input {
 struct kmes_event_view {
     __u64 timestamp; /* ns since the Unix epoch; may jump in either direction */
     __u64 sequence;
-    __u64 lost_before; /* events lost between the previous delivered event of this CPU and this
-                          one */
+    __u64 lost_before; /* events lost between the previous delivered event of this CPU, or the
+                          attach, and this one */
     const __u8* type;
     const __u8* payload;
     __u32 event_size;
@@ -46,7 +46,7 @@ enum kmes_event_check {
     KMES_EVENT_IS_SOUND,
     KMES_EVENT_IS_SHORT,        /* fewer bytes than the smallest event */
     KMES_EVENT_HAS_NO_TYPE,     /* type_len 0 */
-    KMES_EVENT_TYPE_TOO_LONG,   /* 29 + type_len > header_size */
+    KMES_EVENT_TYPE_TOO_LONG,   /* KMES_EVENT_FIXED_BYTES + type_len > header_size */
     KMES_EVENT_HEADER_TOO_LONG, /* header_size > event_size */
     KMES_EVENT_TOO_LONG,        /* event_size > the bytes available */
 };
@@ -85,8 +85,8 @@ void kmes_event_header_build(struct kmes_event_header* header, const struct kmes
                              __u64 timestamp_ns, __u64 sequence, __u16 cpu_id);
 
 /*
- * E7: 29 + type_len <= header_size <= event_size <= available_bytes, and type_len > 0. Returns the
- * first rule that is broken. `header` may contain any bytes.
+ * E7: fixed bytes + type_len <= header_size <= event_size <= available_bytes, and type_len > 0.
+ * Returns the first rule that is broken. `header` may contain any bytes.
  */
 static inline enum kmes_event_check kmes_event_check(const struct kmes_event_header* header,
                                                      __u64 available_bytes) {
@@ -104,7 +104,7 @@ const char* kmes_event_check_text(enum kmes_event_check check);
 
 /*
  * Points `view` at the event that starts at `body`. `header` is a private copy of its header that
- * passed kmes_event_check. The payload begins at header_size, never at 29 + type_len. Sets
+ * passed kmes_event_check. The payload begins at header_size, never at the end of the type. Sets
  * lost_before to 0.
  */
 static inline void kmes_event_view_from(struct kmes_event_view* view,
@@ -122,7 +122,7 @@ static inline void kmes_event_view_from(struct kmes_event_view* view,
     view->origin_class = header->origin_class;
 }
 
-/* Unpacks the header whose fixed part is in `words`. */
+/* Unpacks the header whose fixed part is in `words`, without its GUIDs: the reader needs none. */
 static inline void kmes_event_header_from(struct kmes_event_header* header,
                                           const struct kmes_event_words* words) {
     header->event_size = (__u32)words->word[0];

@@ -52,10 +52,10 @@ static inline bool kmes_index_step(const struct kmes_buffer* buffer, __u64 front
 
 /*
  * Moves `at`, which is the tail, to the first boundary at or after `target`. `target` is in [tail,
- * frontier]. Returns false if a size on the way is impossible: below 30, or more than the bytes
- * that are written after it (E13). Nearly always the tail passes events of its own block, one by
- * one. A target in a later block is found through the index. The entry of the tail's own block may
- * already belong to a later lap.
+ * frontier]. Returns false if a size on the way is impossible: below KMES_EVENT_MIN_BYTES, or more
+ * than the bytes that are written after it (E13). Nearly always the tail passes events of its own
+ * block, one by one. A target in a later block is found through the index. The entry of the tail's
+ * own block may already belong to a later lap.
  */
 static inline bool kmes_index_find(const struct kmes_buffer* buffer, __u64 frontier, __u64 target,
                                    struct kmes_boundary* at) {

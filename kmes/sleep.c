@@ -16,8 +16,9 @@
 #define KMES_INTERRUPTED_NS 1000000ull /* assumed length of a sleep that a signal ended */
 
 /* The longest sleep of a reader that executes the platform's barrier. It bounds the harm of a
- * barrier that does not reach the producer's processor. After a failed barrier the limit is
- * shorter: the producer's stores are visible by then. */
+ * barrier that does not reach the producer's processor, as on Linux after the end of one of the
+ * producer's threads. After a failed barrier the limit is shorter: the producer's stores are
+ * visible by then. */
 #define KMES_BARRIER_LIMIT_NS 100000000ull
 #define KMES_NO_BARRIER_LIMIT_NS 1000000ull
 

@@ -6,9 +6,9 @@
 //
 // The input: a ring, limits, and the memory of a caller (batch_caller.h); then operations. An
 // operation is a call, an in-kernel emission, a resize, or a call from inside an emission. Each
-// fetch takes one more byte, which says what happens during it. It can be a fault, a change of what
-// was fetched, a resize, an emission, the end of the producer, a consumer that requests a wake, or
-// time.
+// fetch takes one more byte, which selects an action during the fetch. It is a fault, a change of
+// the fetched bytes, a resize, an emission, the end of the producer, a consumer's request for a
+// wake, or time.
 //
 // The same bytes are played twice more: to the CPU of a thread (batch_pinned.h), and as a list of
 // entries in this address space (batch_entries.h).

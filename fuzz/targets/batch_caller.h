@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The memory of a caller whose pointers may all be wild, made from a fuzzer's bytes: which
-// addresses exist, their content, and how it changes. Addresses are only numbers that nobody
-// dereferences. Knows no rules of the calls.
+// The memory of a caller whose pointers may all be wild, made from a fuzzer's bytes: the existing
+// addresses, their content, and its changes. Addresses are only numbers, which are never
+// dereferenced. Knows no rules of the calls.
 //
 //   ascii     0x10000, 64 KiB     letters
 //   text      0x20000             up to 255 bytes of the input

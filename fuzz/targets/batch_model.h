@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// What the emit calls must do for one CPU, written from event-model.md, 5.1.7 and the errata. It
-// has a ring that is a list of events, and the two calls, which read the log of the core's fetches.
-// Each fetch must be in its place, and there must be no other. What it returned, and what happened
-// meanwhile, comes from the log. Knows nothing of the core.
+// A model of the emit calls for one CPU, written from event-model.md, 5.1.7 and the errata. It has
+// a ring that is a list of events, and the two calls, which read the log of the core's fetches.
+// Each fetch must be in its place, and there must be no other. The log also has the results of the
+// fetches, and the actions during them. Knows nothing of the core.
 #ifndef KMES_FUZZ_TARGETS_BATCH_MODEL_H_
 #define KMES_FUZZ_TARGETS_BATCH_MODEL_H_
 
@@ -16,13 +16,13 @@
 
 namespace kmes::fuzz {
 
-// Something that happens to the CPU outside of a call.
+// An action on the CPU outside of a call.
 struct Happening {
     enum Kind { kNothing, kResize, kEmission, kClose, kAskWake, kTick } kind = kNothing;
     std::uint64_t value = 0;  // capacity; bytes of the event; closed or not; need_wake; ns
 };
 
-// One recorded fetch: its range, its result, and what happened before it returned.
+// One recorded fetch: its range, its result, and the actions before it returned.
 struct Fetch {
     std::uint64_t address = 0;
     std::uint64_t count = 0;

@@ -63,7 +63,7 @@ void expect_equal_records(const RunRecord& found, const RunRecord& right) {
                  "the number of operations");
 }
 
-// A written file has a place for all that an accepted one says. Returns what is read back.
+// A written file must contain everything of an accepted one. Returns the file that is read back.
 FailureFile expect_round_trip(const FailureFile& file) {
     ReadFailure again = failure_from_json(to_json(file));
     if (!again.error.empty()) fail("a written file is refused: " + again.error);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The failure file (docs/failure-files.md) from anybody, as `replay`, `judge` and `shrink` read it.
+// The failure file (docs/failure-files.md) from an untrusted source, as `replay`, `judge` and
+// `shrink` read it.
 //
 // The input is the file. An input that begins with the byte 1 is a list of edits of a valid file
 // (failure_edits.h), because random bytes rarely pass a strict reader.

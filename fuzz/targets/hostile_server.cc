@@ -80,7 +80,7 @@ HostileServer::~HostileServer() {
     if (listening_ >= 0) close(listening_);
 }
 
-// -- What it passes --
+// -- Passed files --
 
 int HostileServer::make_file(std::string_view text, std::uint64_t bytes, int seals) {
     const std::uint8_t shape = bytes_.take<std::uint8_t>();
@@ -125,7 +125,7 @@ void HostileServer::end_something() {
     connections_.pop_back();
 }
 
-// -- What libkmes asks --
+// -- Requests of libkmes --
 
 void HostileServer::begin_call(std::string_view type, std::string_view payload) {
     text_ = std::string(type) + std::string(payload);
@@ -239,7 +239,7 @@ void HostileServer::check_batch(const kmes_socket_request& request, int file) {
     }
 }
 
-// -- What it answers --
+// -- Answers --
 
 HostileServer::Answer HostileServer::right_answer() {
     struct stat status = {};
@@ -303,7 +303,7 @@ void HostileServer::change_answer(Answer* answer) {
         case 4:
             answer->fds.push_back(files_.make(static_cast<PassedFiles::Kind>(bytes_.below(kinds))));
             return;
-        case 5:  // as many as it likes
+        case 5:  // any number
             answer->reply.cpus = bytes_.take<__u32>();
             answer->reply.count = static_cast<__u32>(bytes_.below(128));
             answer->fds.assign(std::min<std::size_t>(2 * answer->reply.count, kMaxDescriptors),
@@ -340,7 +340,7 @@ void HostileServer::send(int fd, const Answer& answer, std::size_t bytes) {
     alignas(struct cmsghdr) char room[CMSG_SPACE(kMaxDescriptors * sizeof(int))] = {};
     std::string packet(reinterpret_cast<const char*>(&answer.reply), sizeof(answer.reply));
     packet += answer.body;
-    packet.resize(packet.size() + 8);  // zeros extend a packet that shall be too long
+    packet.resize(packet.size() + 8);  // zeros extend a packet that must be too long
     struct iovec piece = {packet.data(), bytes};
     struct msghdr message = {};
 

@@ -30,7 +30,7 @@ class HostileServer {
     HostileServer(const HostileServer&) = delete;
     HostileServer& operator=(const HostileServer&) = delete;
 
-    // Call it before a call of libkmes: says what its next emit consists of.
+    // Call it before a call of libkmes. Sets the expected content of the next emit.
     void begin_call(std::string_view type, std::string_view payload);
     // Changes a file that it has passed or may pass.
     void change_file();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The descriptors that one end of a socket passes to the other: memory files of any length and with
-// any seals, and files of all other kinds. They can be changed after they were passed. Knows no
-// protocol.
+// The descriptors that one end of a socket passes to the other. They are memory files of any length
+// and with any seals, and files of all other kinds. They can be changed after they were passed.
+// Knows no protocol.
 #ifndef KMES_FUZZ_TARGETS_PASSED_FILES_H_
 #define KMES_FUZZ_TARGETS_PASSED_FILES_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the targets with scripts share: which scripts are worth playing, and how a failure is
-// reported. Knows no format of an input.
+// Shared by the targets with scripts: the choice of scripts that are worth playing, and the report
+// of a failure. Knows no format of an input.
 #ifndef KMES_FUZZ_TARGETS_PLAYING_H_
 #define KMES_FUZZ_TARGETS_PLAYING_H_
 

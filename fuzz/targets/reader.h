@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The reference reader (kmes/reader.h) on mappings whose bytes are all hostile and change between
-// its accesses. The input says what each attach returns, what the mapping contains, what changes
-// before which access, which calls are made, and what a sleep returns.
+// its accesses. The input determines the results of attaches, the content of mappings, the changes
+// before accesses, the calls, and the results of sleeps.
 //
 // For any input, these must hold:
 // - Each access is inside a mapping of the reader, and the only store is to need_wake.

@@ -25,7 +25,7 @@ using record::Reader;
 using record::ReadResult;
 
 constexpr std::uint64_t kFileId = 0x0123456789abcdef;
-// How rare unusual values are among the choices.
+// The rarity of unusual values among the choices.
 constexpr std::uint64_t kSeldom = 16;
 
 template <typename T>
@@ -133,7 +133,7 @@ std::string make_file(FuzzedBytes* choices) {
     return file;
 }
 
-// -- What the reader returns --
+// -- The items of the reader ----------------------------------------------------------------------
 
 std::string_view text_of(std::span<const std::byte> bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The events of one CPU of a producer, as a consumer in its process sees them: the reference reader
-// on a mapping of its own, read-only where consumers may not write.
+// The events of one CPU of a producer, as a consumer in its process sees them. The reference reader
+// has its own mapping, read-only where consumers may not write.
 #ifndef KMES_FUZZ_TARGETS_RING_EVENTS_H_
 #define KMES_FUZZ_TARGETS_RING_EVENTS_H_
 

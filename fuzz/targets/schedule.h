@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The bytes choose the interleaving. The first byte selects a scenario (in schedule.cc), each
-// further one what runs next: some accesses of the producer's operation or of a consumer, or the
-// next operation. Finally everything runs to its end. The result is a script, which is then played.
+// The bytes choose the interleaving. The first byte selects a scenario (in schedule.cc). Each
+// further byte selects the next step: some accesses of the producer's operation or of a consumer,
+// or the next operation. Finally everything runs to its end. The result is a script, which is then
+// played.
 #ifndef KMES_FUZZ_TARGETS_SCHEDULE_H_
 #define KMES_FUZZ_TARGETS_SCHEDULE_H_
 

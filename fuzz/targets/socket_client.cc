@@ -44,7 +44,7 @@ int by_errno(int result) {
     return checked(result == 0 ? 0 : -errno);
 }
 
-// A platform whose sleeps take no time, because nobody wakes this reader.
+// A platform whose sleeps take no time, because no thread wakes this reader.
 kmes_platform* sleepless_platform() {
     static kmes_platform platform = *kmes_user_platform();
 

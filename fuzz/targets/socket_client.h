@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// libkmes with a hostile server (hostile_server.h). The bytes say which calls are made, what each
-// request is answered, and when the server changes a passed file or ends.
+// libkmes with a hostile server (hostile_server.h). The bytes choose the calls, the answer to each
+// request, and the times at which the server changes a passed file or ends.
 //
 // For any input, these must hold:
 // - Each call ends, with success or an error number.

@@ -401,7 +401,7 @@ class Play {
             expect(ring->next(&found), "an honest peer reads the event that it has emitted");
     }
 
-    // -- What is in the rings --
+    // -- The content of the rings --
 
     void read_rings() {
         RingEvent event;

@@ -48,7 +48,7 @@ struct Reader {
     bool is_open = false;
 };
 
-// The number of mappings of memory files: buffers, and what the table keeps of them.
+// The number of mappings of memory files: those of buffers, and those that the table keeps.
 std::size_t mapped_buffers() {
     const int fd = ::open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
     std::string text;

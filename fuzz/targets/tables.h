@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// What libkmes keeps for a program between its calls (tables and leases), for any order of calls
-// and closes. A producer in a process of its own serves two CPUs (tables_producer.h).
+// The state that libkmes keeps for a program between its calls (tables and leases), for any order
+// of calls and closes. A producer in a process of its own serves two CPUs (tables_producer.h).
 //
-// The input is what the program does, one byte or more for each action. Actions are attach, map,
-// unmap, emit, readers, close, dup, dup2 over any number, files of its own, and closing a range of
-// numbers. Others are a resize or a restart of the producer, and a fork whose child continues and
-// exits.
+// The input is the program's actions, one byte or more each. Actions are attach, map, unmap, emit,
+// readers, close, dup, dup2 over any number, files of its own, and closing a range of numbers.
+// Others are a resize or a restart of the producer, and a fork whose child continues and exits.
 //
 // After each action the descriptors are compared with a model of the program's own, by device and
 // inode. libkmes never closes, replaces or returns a descriptor of the program. Every other open

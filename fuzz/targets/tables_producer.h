@@ -20,7 +20,7 @@ class TablesProducer {
     // The producer of this process, made at the first call; KMES_SOCKET names it from then on.
     static TablesProducer& get();
 
-    // Resizes to the other one of two capacities; from any further one, to the first.
+    // Resizes to the other of two capacities; from any further capacity, to the first.
     void resize();
     void reset();
     // Retires the producer, and starts another one at the same address.

@@ -15,7 +15,7 @@
 namespace kmes::fuzz {
 namespace {
 
-// What this process had open before the input: by the engine, or inherited.
+// The descriptors that this process had open before the input: the engine's, or inherited ones.
 OpenNumbers& foreign() {
     static OpenNumbers numbers;
     return numbers;

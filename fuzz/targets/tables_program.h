@@ -24,7 +24,7 @@ struct Identity {
 // Returns {0, 0} if the number is closed.
 Identity identity_of(int fd);
 
-// By number. Those that were open before the input belong to nobody.
+// By number. Those that were open before the input are not the program's.
 using OpenNumbers = std::bitset<kFirstReserved>;
 
 // Call it before each input: the engine keeps files that it opens between two inputs, such as the

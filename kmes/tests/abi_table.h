@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What a compiler makes of kmes/abi.h: the same table, compiled as C11, C++20 and kernel C.
+ * The offsets and sizes of kmes/abi.h: the same table, compiled as C11, C++20 and kernel C.
  */
 #ifndef KMES_TESTS_ABI_TABLE_H
 #define KMES_TESTS_ABI_TABLE_H

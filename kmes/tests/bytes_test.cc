@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What the writer puts into memory, byte by byte. Every expected byte is written by hand from 5.1.5
- * to 5.1.7 and event-model.md; offsets and field order are those of the specification's tables.
+ * The bytes that the writer puts into memory, one by one. Every expected byte is written by hand
+ * from 5.1.5 to 5.1.7 and event-model.md; offsets and field order are those of the specification's
+ * tables. The bytes are those of form A (docs/layouts.md); layouts_test.cc has a whole event of
+ * each form.
  */
 #include "kmes/tests/bytes.h"
 
@@ -55,7 +57,7 @@ TEST(Header, LongerThanTheMinimumHasZerosBeforeThePayload) {
         0x00, 0x00,                          // cpu_id
         0x00,                                // origin_class
         0x01, 0x00,                          // type_len
-        't',  0,    0,    0,                 // type, then what a later version may have
+        't',  0,    0,    0,                 // type, then the fields of a later version
         'p',                                 // payload
     };
     EXPECT_EQ(world.first().survivors(), expected);
@@ -232,7 +234,7 @@ TEST(Drop, UsesTheSequenceNumberAndWritesNothing) {
     EXPECT_EQ(world.cpu.statistics.dropped, 1u);
 }
 
-/* 5.1.7, last rule: event-model.md, "a batch shares one timestamp". */
+/* 5.1.7, last rule; event-model.md, Batches: all events have the same timestamp. */
 TEST(Batch, ShowsNothingBeforeItsEndAndSharesOneTimestamp) {
     World world({});
     const Bytes untouched = world.first().page();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The emit calls with descriptors that lie, fault and change: each promise of kmes/call.h, tested
- * with the bytes of the ring and the list of fetches.
+ * The emit calls with descriptors that lie, fault and change. Tests each promise of kmes/call.h
+ * with the bytes of the ring and the list of fetches. The bytes are those of form A
+ * (docs/layouts.md).
  */
 #include "kmes/call.h"
 
@@ -150,7 +151,7 @@ TEST_F(CallTest, APayloadOfOneByteIsFetched) {
     EXPECT_EQ(memory_.fetches, (Fetches{{kType, 1}, {kPayload, 1}}));
 }
 
-// event-model.md: "A payload of zero bytes is valid."
+// event-model.md: the payload may be empty.
 TEST_F(CallTest, APayloadOfZeroBytesIsNotFetchedWhateverItsPointer) {
     memory_.put(kType, "t");
     EXPECT_EQ(emit(kType, 1, 0, 0), 0);
@@ -160,7 +161,7 @@ TEST_F(CallTest, APayloadOfZeroBytesIsNotFetchedWhateverItsPointer) {
     EXPECT_EQ(world_->cpu.sequence, 2u);
 }
 
-// event-model.md: "EINVAL for type_len 0"; the first of all errors.
+// event-model.md: type_len 0 is EINVAL. It is the first of all errors.
 TEST_F(CallTest, ATypeOfZeroBytesIsInvalidBeforeAnythingElse) {
     memory_.put(kType, "t");
     memory_.put(kPayload, "p");
@@ -173,7 +174,7 @@ TEST_F(CallTest, ATypeOfZeroBytesIsInvalidBeforeAnythingElse) {
     expect_nothing_happened();
 }
 
-// event-model.md: "or a type that is not UTF-8".
+// event-model.md: a type that is not UTF-8 is EINVAL.
 TEST_F(CallTest, ATypeThatIsNotUtf8IsInvalidAndThePayloadIsLeftAlone) {
     memory_.put(kType, "a\xFF");
     EXPECT_EQ(emit(kType, 2, kNowhere, 4), -EINVAL);
@@ -183,7 +184,7 @@ TEST_F(CallTest, ATypeThatIsNotUtf8IsInvalidAndThePayloadIsLeftAlone) {
     EXPECT_EQ(emit(kType, 1, 0, 0), 0) << "only the bytes of the type are looked at";
 }
 
-// event-model.md: "ENOSPC for an event ... over MaxEventSize". 101 bytes are; 100 are not.
+// event-model.md: an event over MaxEventSize is ENOSPC. 101 bytes are; 100 are not.
 TEST_F(CallTest, AnEventOverMaxEventSizeIsRefusedBeforeAnythingIsFetched) {
     start({.capacity_bytes = 1024}, 100);
     EXPECT_EQ(emit_of(101), -ENOSPC);
@@ -197,7 +198,7 @@ TEST_F(CallTest, AnEventOverMaxEventSizeIsRefusedBeforeAnythingIsFetched) {
     EXPECT_EQ(world_->first().shared_write_pos(), 100u);
 }
 
-// event-model.md: "ENOSPC for an event over 50 % of the capacity": half is not over half.
+// event-model.md: an event over 50 % of the capacity is ENOSPC. Half is not over half.
 TEST_F(CallTest, AnEventOverHalfTheCapacityIsRefusedBeforeAnythingIsFetched) {
     EXPECT_EQ(emit_of(129), -ENOSPC);
     EXPECT_EQ(memory_.fetches, Fetches{});
@@ -276,8 +277,9 @@ struct Section {
     int entered = 0;
     bool is_closed = false;
     bool is_calling = false;
-    std::function<void()> on_enter; /* before it is entered: others may still be at work */
-    std::function<void()> on_exit;  /* after it was left */
+    std::function<void()>
+        on_enter;                  /* before the section is entered: another thread may be inside */
+    std::function<void()> on_exit; /* after the section is left */
 
     void watch(World* of) {
         world = of;
@@ -331,7 +333,7 @@ TEST_F(CallTest, APlatformThatLetsNobodyInIsBusyBeforeAnythingIsFetched) {
     expect_nothing_happened();
 }
 
-// findings: "Stage user data before interrupts go off."
+// The critical section turns interrupts off, so the data of the caller is copied before it.
 TEST_F(CallTest, NothingIsFetchedInsideTheCriticalSection) {
     Section section;
 
@@ -404,8 +406,7 @@ TEST_F(CallTest, LookingAtTheCapacityDropsNobodysEvent) {
     EXPECT_EQ(inside, 0u);
 }
 
-// event-model.md: "the size is checked before, and once more inside (a resize may have come
-// between)".
+// event-model.md: the size is checked before the critical section, and again inside of it.
 TEST_F(CallTest, AResizeBetweenTheChecksIsFoundInside) {
     start({.capacity_bytes = 512});
     memory_.after_fetch = [&](const CallerMemory::Fetch& fetch) {
@@ -424,7 +425,7 @@ TEST_F(CallTest, AResizeBetweenTheChecksIsFoundInside) {
 
 // -- kmes_emit_batch ----------------------------------------------------------------------------
 
-// event-model.md: "1..256 entries (else EINVAL)".
+// event-model.md: 1 to 256 entries; any other number is EINVAL.
 TEST_F(CallTest, ABatchOfNoEntriesOrOfMoreThan256IsInvalid) {
     int clocks = 0;
 
@@ -446,7 +447,7 @@ TEST_F(CallTest, ABatchOfNoEntriesOrOfMoreThan256IsInvalid) {
 }
 
 // 5.1.7, last rule: "A single release store of write_pos and a single need_wake check cover the
-// entire batch." event-model.md: "A batch shares one timestamp".
+// entire batch." event-model.md: all events of a batch have the same timestamp.
 TEST_F(CallTest, ABatchHasOneTimestampAndIsPublishedAndWokenOnce) {
     int clocks = 0;
     int publishes = 0;
@@ -495,8 +496,8 @@ TEST_F(CallTest, TheEventsOfABatchHaveTheOriginClassOfTheCall) {
     EXPECT_EQ(world_->first().survivors()[26], 2u);
 }
 
-// event-model.md: "stops at the first bad entry, emits those before it, returns that entry's
-// error".
+// event-model.md: it stops at the first bad entry, emits the entries before that one, and fails
+// with its error.
 TEST_F(CallTest, ABatchStopsAtItsFirstBadEntryAndPublishesThoseBefore) {
     struct {
         std::uint64_t type;
@@ -600,8 +601,8 @@ TEST_F(CallTest, ABatchLargerThanTheBufferKeepsItsNewestEvents) {
     EXPECT_EQ(world_->cpu.statistics.overwritten, 2u);
 }
 
-// E16: "an interrupt inside a batch appends behind what the batch has written and publishes all of
-// it".
+// E16: an interrupt during a batch appends its event after the written part of the batch, and
+// publishes everything.
 TEST_F(CallTest, WhoeverEmitsBetweenTwoEntriesPublishesThoseBefore) {
     put_sound_entry(0);
     put_sound_entry(1);
@@ -706,7 +707,7 @@ class MovingCallTest : public CallTest {
         test.is_pinned_ = false;
     }
 
-    /* A fetch of the caller's memory can take for ever, so no CPU may be held meanwhile. */
+    /* A fetch of the caller's memory can take forever, so no CPU may be held meanwhile. */
     static int fetch(void* context, void* to, const void* from, __u64 bytes) {
         auto& test = *static_cast<MovingCallTest*>(context);
 

@@ -64,7 +64,7 @@ TEST(ErrataTable, NamesOnlyTestsThatAreThere) {
     EXPECT_GT(named, 40u);
 }
 
-/* A cell is empty only where the remark says why. */
+/* A cell is empty only if the remark gives the reason. */
 TEST(ErrataTable, SaysWhyWhereThereIsNoTest) {
     for (const std::string& row : rows()) {
         if (row.find("| - |") == std::string::npos) continue;
@@ -72,7 +72,7 @@ TEST(ErrataTable, SaysWhyWhereThereIsNoTest) {
     }
 }
 
-/* Every literal protocol must be named, or nobody would find its demonstration. */
+/* Every literal protocol must be named, so that its demonstration can be found. */
 TEST(ErrataTable, NamesEveryLiteralProtocol) {
     const std::string table = text_of("docs/errata.md");
     for (const std::string& test : all_tests()) {

@@ -22,7 +22,7 @@ namespace kmes::tests {
 
 class Run;
 
-/* What the producer does: called with the run, on the producer's thread. */
+/* The actions of the producer. Called with the run, on the producer's thread. */
 using Script = std::function<void(Run&)>;
 
 struct Scenario {
@@ -51,7 +51,7 @@ class Run {
 
     World world;
 
-    /* -- For scripts: emit, and record what is owed -- */
+    /* -- For scripts: emit, and record the owed events -- */
     void emit(std::uint64_t event_bytes);
     void batch(const std::vector<std::uint64_t>& sizes);
     void swap(std::uint64_t capacity_bytes, enum kmes_swap_positions positions = KMES_SWAP_KEEP);
@@ -67,7 +67,7 @@ class Run {
     /* FUTEX_WAIT: the rest of the producer's script runs while the consumer sleeps. */
     int sleep(std::uint32_t* word, std::uint32_t expected);
 
-    /* From here on the consumer may read: it owes what the current buffer contains. */
+    /* From here on the consumer may read: it owes the events of the current buffer. */
     void begin_owing();
 
     /* Judges the whole run. Returns the first fault, if there is one. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * What a swap writes to memory, byte by byte: boot hand-over, grow, shrink, positions, nudges and
- * the end of a producer (5.1.2, 5.1.8.3, 5.1.8.4, E3, E10, E11, E15, E19, E25). The expected bytes
- * are written by hand.
+ * The bytes that a swap writes to memory: boot hand-over, grow, shrink, positions, nudges and the
+ * end of a producer (5.1.2, 5.1.8.3, 5.1.8.4, E3, E10, E11, E15, E19, E25). The expected bytes are
+ * written by hand, for form A (docs/layouts.md). property_test.cc compares them in other forms.
  */
 #include <gtest/gtest.h>
 
@@ -112,7 +112,7 @@ TEST(Shrink, KeepsAnEventThatIsLargerThanHalfOfTheNewBuffer) {
     const Bytes header = {0x00, 0x01, 0, 0, 0x1E, 0, 0, 0, 0xE8, 3, 0, 0, 0, 0, 0,
                           0,    2,    0, 0, 0,    0, 0, 0, 0,    0, 0, 0, 1, 0, 't'};
     EXPECT_EQ(world.current().survivors(), joined({header, filled(226, 2)}));
-    /* The next event overwrites all of it: the tail reaches what was published (E8, E20). */
+    /* The next event overwrites all of it: the tail reaches the published write_pos (E8, E20). */
     ASSERT_EQ(world.emit_sized(32), 0);
     EXPECT_EQ(world.current().shared_tail_pos(), 296u);
     EXPECT_EQ(world.current().survivors(), event_of_32(3));

@@ -11,7 +11,7 @@ namespace {
 
 __u64 clock_ns(void* context) {
     auto* world = static_cast<World*>(context);
-    const std::function<void()> on_clock = world->on_clock; /* it may take itself away */
+    const std::function<void()> on_clock = world->on_clock; /* it may replace itself */
     if (on_clock) on_clock();
     return world->now_ns;
 }
@@ -22,7 +22,7 @@ void queue_wake(void* context, kmes_buffer* buffer) {
 
 int sleep_on(void* context, __u32* word, __u32 expected, __u64 timeout_ns) {
     auto* world = static_cast<World*>(context);
-    const auto on_sleep = world->on_sleep; /* likewise */
+    const auto on_sleep = world->on_sleep; /* it may replace itself */
     return on_sleep ? on_sleep(word, expected, timeout_ns) : -EINTR;
 }
 

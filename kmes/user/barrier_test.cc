@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// The asymmetric barrier. The tests cover who may attach to a producer without a full fence, the
-// promise of a reader, and a kernel without membarrier. props/threads/wake_race_test.cc and the
+// The asymmetric barrier. The tests cover the right to attach to a producer without a full fence,
+// the promise of a reader, and a kernel without membarrier. props/threads/wake_race_test.cc and the
 // models show that no wake is lost.
 #include <gtest/gtest.h>
 #include <linux/filter.h>

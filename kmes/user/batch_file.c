@@ -45,7 +45,8 @@ static int write_at(int fd, const void* from, __u64 bytes, __u64 offset) {
     return 0;
 }
 
-/* Copies the caller's entry by way of the file. From then on it is private. */
+/* Copies the caller's entry to the file and from there to *entry, which the caller cannot change.
+ */
 static int read_entry(struct batch_file* file, const void* from, struct kmes_emit_entry* entry) {
     int error = write_at(file->fd, from, sizeof(*entry), file->end);
 
@@ -66,8 +67,7 @@ static int append(struct batch_file* file, __u64 bytes, const void** place) {
     return error;
 }
 
-/* True if every kmes_emit rejects the entry. Its bytes are not read, not even 4 GiB that do not
- * exist. */
+/* Returns true if every kmes_emit rejects the entry. Then its bytes are not read. */
 static bool is_hopeless(const struct kmes_emit_entry* entry) {
     return entry->type_len == 0 ||
            (__u64)KMES_EVENT_FIXED_BYTES + entry->type_len + entry->payload_len >
@@ -94,7 +94,7 @@ static int fill(struct batch_file* file, const struct kmes_emit_entry* entries, 
     __u32 i;
     int error = 0;
 
-    /* By arithmetic that may wrap: the caller's array may be at any address. */
+    /* Integer arithmetic, which may wrap, because the caller's array may be at any address. */
     for (i = 0; i < count && !error; i++)
         error = add_entry(file, (const void*)((__UINTPTR_TYPE__)entries + i * sizeof(*entries)));
     if (error && error != -EFAULT) return error;

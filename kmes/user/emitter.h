@@ -41,9 +41,8 @@ void kmes_emitter_close(struct kmes_emitter* emitter);
 
 /*
  * As kmes_emit and kmes_emit_batch, with their errors as negative numbers. -ENOSYS: the producer
- * has ended, and no other one serves now. By the socket also -ECONNRESET: the connection ended
- * during the call. After -ECONNRESET and -ETIMEDOUT the result of the call is unknown. After these
- * three errors the next call connects again.
+ * has ended, and no other one serves now. After -ECONNRESET and -ETIMEDOUT the result of the call
+ * is unknown. After these three errors the next call connects again.
  */
 int kmes_emitter_emit(struct kmes_emitter* emitter, const char* type, __u16 type_len,
                       const void* payload, __u32 payload_len);

@@ -12,7 +12,7 @@
 namespace kmes {
 namespace {
 
-// Process 0 is in another PID namespace: nobody here knows whether it has ended.
+// Process 0 is in another PID namespace, so its end is not visible here.
 bool has_ended(pid_t process) {
     return process > 0 && kill(process, 0) != 0 && errno == ESRCH;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 //
-// The emitters of a producer's sockets, and how much each has emitted. A client is the process that
-// connected, by SO_PEERCRED. Knows no socket and no ring.
+// The emitters of a producer's sockets, and the amount that each has emitted. A client is the
+// process that connected, by SO_PEERCRED. Knows no socket and no ring.
 //
-// The number of clients is bounded, whatever they do: a client of its own number comes for each
-// fork. What is not kept for one client alone is part of a sum, so the totals are exact.
+// The number of entries is bounded, whatever clients do: each fork can be a new client. A count
+// that is not kept for one client is part of a sum, so the totals are exact.
 #ifndef KMES_USER_EMITTER_COUNTS_H
 #define KMES_USER_EMITTER_COUNTS_H
 
@@ -23,7 +23,7 @@ namespace kmes {
 struct EmitterCount {
     pid_t process = 0;  // 0: of another PID namespace
     uid_t user = 0;
-    uint64_t emitters = 1;  // that this is the sum of
+    uint64_t emitters = 1;  // the number of emitters in this sum
     uint64_t events = 0;
     uint64_t bytes = 0;    // of the whole events, as in Statistics
     uint64_t refused = 0;  // calls with an error
@@ -37,8 +37,8 @@ class EmitterCounts {
     // was found to have ended meanwhile. Without memory the count is part of the sum.
     void add(const EmitterCount& more) noexcept;
 
-    // The sum of those that have ended, or were silent for longest when there were more than kMost;
-    // then the others, the latest first.
+    // Returns first the sum of those that have ended, and of those that were silent for longest
+    // when there were more than kMost. The others follow, the latest first.
     std::vector<EmitterCount> snapshot();
 
   private:

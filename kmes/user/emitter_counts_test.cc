@@ -54,7 +54,7 @@ TEST(EmitterCountsTest, LatestComesFirstAfterTheSum) {
     EXPECT_EQ(1u, all[2].refused);
 }
 
-// Processes that are not found to have ended: of another PID namespace, by their users.
+// Processes whose end is not visible: those of another PID namespace, identified by their users.
 TEST(EmitterCountsTest, TenThousandPeersAreBoundedAndTheSumsAreExact) {
     EmitterCounts counts;
 
@@ -77,7 +77,7 @@ TEST(EmitterCountsTest, ProcessThatHasEndedIsPartOfTheSum) {
 
     if (child == 0) _exit(0);
     counts.add({child, 0, 1, 3, 90, 0});
-    EXPECT_EQ(2u, counts.snapshot().size());  // a zombie is there
+    EXPECT_EQ(2u, counts.snapshot().size());  // the process still exists, as a zombie
     waitpid(child, nullptr, 0);
     for (int i = 0; i < 2; i++) {
         const auto all = counts.snapshot();
@@ -141,7 +141,7 @@ TEST_F(EmittersTest, EachProcessHasItsEventsBytesAndRefusals) {
     }
     int status = 0;
 
-    // The process stays a zombie until it was asked for.
+    // The process is a zombie until its parent waits for it.
     siginfo_t ended = {};
     ASSERT_EQ(0, waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT));
     EXPECT_EQ(0, kmes_socket_emit("type", 4, "payload", 7));
@@ -182,7 +182,8 @@ TEST_F(EmittersTest, BatchCountsWhatIsBeforeItsBadEntry) {
     EXPECT_EQ(1u, all[1].refused);
 }
 
-// A producer of two addresses: what was emitted at one is seen at the other, by those who attach.
+// A producer of two addresses: the emitters at one are visible at the other, to clients that may
+// attach.
 TEST_F(EmittersTest, AskingIsPartOfThePrivilegeToAttach) {
     const std::string emitters = folder_.path("emit");
 

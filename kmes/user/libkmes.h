@@ -6,8 +6,8 @@
  * One rule selects the server of a call: attach, emit, emit_batch, and the calls of a reader
  * (libkmes_reader.h).
  *
- *   - If the environment variable KMES_SOCKET is set, it names the Unix socket of a producer: a
- *     path, or '@' and an abstract name. Only that producer is used. ENOSYS: no producer serves
+ *   - If the environment variable KMES_SOCKET is not empty, it names the Unix socket of a producer:
+ * a path, or '@' and an abstract name. Only that producer is used. ENOSYS: no producer serves
  *     there. A program with raised privileges ignores the variable.
  *   - Otherwise the first of these that exists:
  *       1. the system calls 1090, 1091 and 1092. ENOSYS: this kernel lacks them.
@@ -19,7 +19,10 @@
  * and the caller gets EPERM only if none of them answers.
  *
  * Every function returns 0, or -1 with errno set, like a system call. ENOSYS: no server of KMES
- * exists here. Any thread may call any function. A signal handler may call none.
+ * exists here. Any thread may call any function. A signal handler may call none. No function is a
+ * cancellation point: a thread that is cancelled (pthread_cancel) returns from its call first, even
+ * from one that waits without a limit. A function of the program that a call invokes for an event
+ * may have cancellation points.
  *
  * Socket: the server of an abstract name must be the same user or root (EPERM). The files that a
  * server passes must be memory files of plain pages, with all their pages. They must be sealed
@@ -44,9 +47,9 @@
  * whatever other threads of the parent did at the moment of the fork. If another thread was inside
  * a call, descriptors that the call had just received stay open in the child. A reader's state
  * (kmes/reader.h) is copied: parent and child both deliver every event, and share one need_wake.
- * Both should read in KMES_SHARED mode, or one of them should close its reader. The same holds for
- * _Fork and clone only if no other thread is inside libkmes. Call no function between vfork and
- * exec.
+ * Both should read in KMES_SHARED mode, or one of them should close its reader. A signal handler
+ * may fork during a call of libkmes, as far as the C library permits it. The same holds for _Fork
+ * and clone only if no other thread is inside libkmes. Call no function between vfork and exec.
  */
 #ifndef KMES_USER_LIBKMES_H
 #define KMES_USER_LIBKMES_H
@@ -93,8 +96,9 @@ int kmes_unmap(void* base, __u64 capacity_bytes);
  * By the socket also:
  *   EOPNOTSUPP  this producer takes no events from other processes
  *   EFBIG       the event is passed as a file, and RLIMIT_FSIZE of this process is below its size
- *   ESHUTDOWN, ETIMEDOUT
- * After an error nothing is written. Only ETIMEDOUT leaves it unknown. If several errors apply,
+ *   ECONNRESET  the producer ended before it had replied
+ *   ESHUTDOWN, ETIMEDOUT, EMFILE, ENFILE, ENOMEM
+ * After an error nothing is written. ETIMEDOUT and ECONNRESET leave it unknown. If several apply,
  * kmes/call.h gives their order; by the socket EFAULT may come before others.
  */
 int kmes_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);

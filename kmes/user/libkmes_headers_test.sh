@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# The public headers of libkmes_api.txt, in a folder with nothing else, as they are installed: each
+# The public headers of libkmes_api.txt, in a folder with nothing else, as they are installed. Each
 # compiles alone as C11 and as C++20, and declares the functions that the table has under it. Its
 # structures have the layouts of the table.
 set -uo pipefail

@@ -38,6 +38,9 @@ void kmes_reader_by_libkmes(struct kmes_reader_config* config, __u16 cpu_id);
  * producer runs. Returns 0; -ENOSYS or -EPERM if this process has no such call, without effect.
  * Without this promise such a producer rejects the reader with -EOPNOTSUPP.
  *
+ * Linux can leave out the processor of a producer whose threads have ended there. An event that
+ * arrives while the reader is about to sleep can then be up to 100 ms late.
+ *
  * Do not call it in a process whose system calls another kernel emulates (gVisor, qemu-user): its
  * membarrier does not reach the producer.
  */

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only OR MIT
 #
-# The shared and the static libkmes export the functions of libkmes_api.txt and nothing else: the
-# shared one with the versions of the table and its soname. Both need the C library alone.
+# The shared and the static libkmes export the functions of libkmes_api.txt and nothing else. The
+# shared one has the versions of the table and its soname. Both need the C library alone.
 set -uo pipefail
 
 readonly API=kmes/user/libkmes_api.txt

@@ -56,7 +56,8 @@ int be_a_daemon() {
     return 0;
 }
 
-// limited <bytes>: emits a small and a large event and a batch, with RLIMIT_FSIZE. Their errors.
+// limited <bytes>: emits a small and a large event and a batch, with RLIMIT_FSIZE. Prints their
+// errors.
 int emit_with_limit(rlim_t bytes) {
     const struct rlimit limit = {bytes, bytes};
     const std::string large(200000, 'x');
@@ -168,7 +169,7 @@ void unmap_nothing() {
     kmes_unmap(nullptr, 4096);
 }
 
-// Another thread is inside libkmes at the fork: the child may call libkmes all the same.
+// Another thread is inside libkmes at the fork. The child may nevertheless call libkmes.
 TEST_F(LibkmesTest, ChildOfAForkFindsNoLockTaken) {
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;

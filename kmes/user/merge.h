@@ -27,7 +27,7 @@
  * for an event whose timestamp is below that of the event before it on the same CPU. If the clock
  * of the CPU went back by more than hold_ns, the order restarts with that event. Held events of
  * other CPUs from before the step precede it. Otherwise the event keeps its place after the one
- * before it. The order restarts once in each hold_ns at most.
+ * before it. The order restarts at most once in each hold_ns.
  *
  * The merge neither loses nor repeats an event that a reader delivered. At most one thread uses a
  * merge and its set at a time.
@@ -61,13 +61,15 @@ struct kmes_merge_statistics {
 int kmes_merge_open(struct kmes_merge** merge, struct kmes_reader_set* set,
                     const struct kmes_merge_options* options);
 
-/* Frees. Drops the held events: see kmes_merge_flush. NULL has no effect. */
+/* Frees. Drops the held events: see kmes_merge_flush. NULL has no effect. A function that
+ * kmes_merge_poll calls may close the merge, and then its set. That call then returns -EBADF or the
+ * negative result of the function. */
 void kmes_merge_close(struct kmes_merge* merge);
 
 /* Returns the next event. `view` points to a copy that is valid until the next call for this merge.
  * The result is KMES_READ_EVENT, KMES_READ_EMPTY if no event is due now, or -ENOMEM. After -ENOMEM
  * no event is lost; call again. *is_out_of_order (may be NULL) is true if the timestamp is below
- * that of an earlier event, or if the order has restarted since the event was stamped. */
+ * that of an earlier event. It is also true if the order restarted after the event was stamped. */
 int kmes_merge_next(struct kmes_merge* merge, struct kmes_event_view* view, bool* is_out_of_order);
 
 /* Makes every held event due, in their order, until none is held. */

@@ -17,19 +17,20 @@ class OwnerLock {
     OwnerLock(const OwnerLock&) = delete;
     OwnerLock& operator=(const OwnerLock&) = delete;
 
-    // False: this thread already holds it; no effect. Otherwise waits until the lock is taken.
+    // Takes the lock, and waits for it. Returns false without effect if this thread already holds
+    // it.
     bool lock();
-    // As lock(), but waits no longer than a critical section takes. False: not taken; no effect.
+    // The same, but returns false after a wait that is longer than a critical section.
     bool try_lock();
-    // True if other threads have held it, one or several in turn, for longer than a critical
-    // section takes.
+    // Returns true if other threads have held it, one or several in turn, for longer than a
+    // critical section takes.
     bool is_held_long() const;
     void unlock();
     // For a thread that has released the lock, and takes it again soon. Returns when one of the
     // current waiters has had the lock, or after `timeout_ns`. Without it this thread would nearly
     // always be first again, because a waiter may be asleep and needs long to wake.
     void let_others_in(uint64_t timeout_ns);
-    // True if this thread holds it.
+    // Returns true if this thread holds it.
     bool is_held_here() const;
 
   private:
@@ -41,7 +42,7 @@ class OwnerLock {
     // 0: free. Otherwise the owner thread; the lowest bit means that others sleep.
     std::atomic<uint64_t> word_{0};
     std::atomic<unsigned> waiters_{0};
-    std::atomic<unsigned> waited_{0};  // number of waiters that have had it, modulo 2^32
+    std::atomic<unsigned> waited_{0};  // number of waiters that have taken it, modulo 2^32
 };
 
 }  // namespace kmes

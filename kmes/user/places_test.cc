@@ -230,7 +230,7 @@ TEST(PlacesTest, BytesThatHaveNoRoomAreNotWritten) {
     EXPECT_EQ(-EINVAL, kmes_places_write(&place, KMES_PLACES_MAX + 1, bytes.data(), UINT64_MAX));
 }
 
-// -- Processes that go on ------------------------------------------------------------------------
+// -- Processes that continue ---------------------------------------------------------------------
 
 class ResumeSetTest : public testing::Test {
   protected:

@@ -35,13 +35,13 @@ struct Clock {
 };
 
 // Clears need_wake when no consumer can be asleep any more (E12). It also increments the counter,
-// for a consumer that has set need_wake all the same. Call it inside the critical section of the
+// for a consumer that has set need_wake nevertheless. Call it inside the critical section of the
 // buffer's CPU. True: the flag was set, and kmes_futex_wake_all() is due.
 //
 // CLEAR_WAKE comes before COUNTER. Consider a consumer that is not known. If it loaded the new
 // counter, it sets its flag after this clear. If it loaded the old counter, it finds another value
 // in its futex_wait, or is woken, and asks again. A consumer that loads the counter after it has
-// set the flag is not covered, unless it has a lease: if `is_attended` is true after the clear, a
+// set the flag is not covered, unless it has a lease. If `is_attended` is true after the clear, a
 // consumer has attached meanwhile, and the flag is set again.
 bool clear_need_wake(struct kmes_buffer* buffer, const std::atomic<bool>* is_attended = nullptr);
 

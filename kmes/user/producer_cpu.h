@@ -18,7 +18,7 @@ struct Producer::Cpu {
     // Leases of consumers that may be asleep on `current` (E12); under control_.
     unsigned leases = 0;
     bool has_unknown_users = false;  // attached without a lease: need_wake is never cleared
-    bool clear_is_due = false;       // the last consumer has gone: need_wake is to be cleared
+    bool clear_is_due = false;       // the last consumer has gone: need_wake must be cleared
 
     bool has_users() const { return leases > 0 || has_unknown_users; }
     // Call it after each change of these two.

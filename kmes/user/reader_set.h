@@ -72,17 +72,20 @@ KMES_STATIC_ASSERT(sizeof(struct kmes_reader_set_options) >= KMES_READER_SET_OPT
 int kmes_reader_set_open(struct kmes_reader_set** set,
                          const struct kmes_reader_set_options* options);
 
-/* Detaches and frees. NULL has no effect. */
+/* Detaches and frees. NULL has no effect. A function that _consume or _poll calls may close the
+ * set. That call then touches nothing of it, and returns -EBADF or the negative result of the
+ * function. */
 void kmes_reader_set_close(struct kmes_reader_set* set);
 
 unsigned kmes_reader_set_cpus(const struct kmes_reader_set* set);
 
 /* Returns the negative error number of a CPU that cannot be read now, otherwise 0. -EINVAL: no such
- * CPU. */
+ * CPU. -ENOSYS: no producer serves. If it was killed, its events can still be read. A set finds
+ * that out by waits in which no event comes, each CPU about once a second. */
 int kmes_reader_set_error(const struct kmes_reader_set* set, unsigned cpu);
 
-/* Returns the last event of a CPU that the set has delivered; zero for a CPU that does not
- * exist. */
+/* Returns the last event of a CPU that the set has delivered, or the one before its first event;
+ * zero for a CPU that does not exist. */
 struct kmes_reader_place kmes_reader_set_get_place(const struct kmes_reader_set* set, unsigned cpu);
 
 /* The result for a CPU's place in the options. */
@@ -91,8 +94,10 @@ enum kmes_resumed {
     KMES_RESUMED_NO_PLACE,
     KMES_RESUMED_GOES_ON,     /* continues; lost_before of its first event counts the events lost in
                                  between */
-    KMES_RESUMED_NEW_SESSION, /* another producer: starts at the oldest event; the loss at the
-                                 earlier producer is unknown */
+    KMES_RESUMED_NEW_SESSION, /* another producer: starts at the oldest event. If it is a process,
+                                 lost_before of its first event counts what that producer emitted
+                                 before; if it is a kernel, what was lost since the attach. The loss
+                                 at the earlier producer is unknown */
 };
 
 /*
@@ -129,7 +134,7 @@ bool kmes_reader_set_release(struct kmes_reader_set* set);
  * Delivers available events to `function`, at most `most` (0: until every CPU is empty). Returns
  * the number of delivered events, -ENOMEM, or a negative result of `function`. If `function`
  * returns another value than 0, the call ends. The event of that invocation is consumed, and the
- * next call continues after it.
+ * next call continues after it. -EBADF: `function` has closed the set.
  */
 int kmes_reader_set_consume(struct kmes_reader_set* set, unsigned most,
                             kmes_event_function function, void* context);

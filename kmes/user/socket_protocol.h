@@ -13,7 +13,8 @@
  *   lease with membarrier        as lease, from a consumer that keeps Promise::kMembarrier if the
  *                                reply requires it (producer.h). A producer that needs that promise
  *                                replies EOPNOTSUPP to attach and lease
- *   identify    cpu              the current buffer of the CPU, without descriptors (E19)
+ *   identify    cpu              the current buffer of the CPU, without descriptors (E19), and the
+ *                                number of its next event
  *   emit        cpu, type_len    the type and the payload follow in the packet, or are in a memory
  *                                file that is passed with it
  *   emit batch  cpu, count       the entries and the bytes that they point to are in a memory file
@@ -70,10 +71,12 @@ struct kmes_socket_reply {
     __u32 magic;
     __s32 error;    /* 0, or a negative error number: then only `emitted` is valid */
     __u32 cpus;     /* CPUs of the producer */
-    __u32 first;    /* attach: the CPU of the first two descriptors of this packet */
+    __u32 first;    /* attach: the CPU of the first two descriptors of this packet. identify: the
+                       lower half of the number of the next event. An older producer has 0 in both
+                       halves: unknown */
     __u32 count;    /* attach: CPUs in this packet; emitters: entries after this */
     __u32 emitted;  /* emit batch: entries before the bad one, or all. lease: KMES_SOCKET_IS_LEASE
-                       and KMES_SOCKET_NEEDS_BARRIER. Otherwise 0 */
+                       and KMES_SOCKET_NEEDS_BARRIER. identify: the upper half. Otherwise 0 */
     __u64 capacity; /* bytes of each buffer */
     __u64 session;  /* E25 */
     __u64 device;   /* identify: of the metadata file */
@@ -81,11 +84,11 @@ struct kmes_socket_reply {
 };
 
 /* A process that has emitted. The first entry is the sum of those that have ended, and of those
- * that were silent for longest where there are too many. */
+ * that were silent for longest if there are too many. */
 struct kmes_socket_emitter {
     __u32 process; /* its number for the producer; 0: it has none there. Of the sum: 0 */
     __u32 user;
-    __u64 emitters; /* 1, or how many processes the sum has */
+    __u64 emitters; /* 1, or the number of processes in the sum */
     __u64 events;
     __u64 bytes;   /* of the whole events */
     __u64 refused; /* calls with an error */

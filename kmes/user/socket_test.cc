@@ -153,7 +153,7 @@ TEST_F(SocketTest, TypesThatNoCallCanHaveAreMalformed) {
     close(file);
 }
 
-// -- Batches: a memory file whose entries point to whatever they like --------------------------
+// -- Batches: a memory file whose entries have any pointers ------------------------------------
 
 class BatchFile {
   public:

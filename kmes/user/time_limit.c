@@ -15,7 +15,8 @@ struct kmes_time_limit kmes_begin_limit(int fd, int option) {
     return limit;
 }
 
-/* False: the time is over, or the option cannot be set. */
+/* Sets the timeout of the socket to the rest of the time. Returns false if the time is over, or the
+ * option cannot be set. */
 static bool cut(struct kmes_time_limit* limit) {
     const __u64 passed_ns = kmes_clock_monotonic_ns() - limit->begun_ns;
     socklen_t length = sizeof(limit->whole);

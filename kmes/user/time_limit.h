@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * The time limit of one call at a socket, as SO_RCVTIMEO or SO_SNDTIMEO has it. After EINTR the
- * kernel begins it anew, so a timer of the program would extend it for ever.
+ * The time limit of one call at a socket, by SO_RCVTIMEO or SO_SNDTIMEO. After EINTR the kernel
+ * starts the limit again, so a timer of the program would extend it forever.
  *
  *   limit = kmes_begin_limit(fd, SO_RCVTIMEO)
  *   while ((got = recvmsg(fd, ...)) < 0 && kmes_continue_limit(&limit)) continue;
@@ -23,7 +23,7 @@ KMES_EXTERN_C_BEGIN
 struct kmes_time_limit {
     int fd;
     int option;
-    bool is_cut; /* the option has what is left of `whole` */
+    bool is_cut; /* the option has the rest of `whole` */
     struct timeval whole;
     __u64 begun_ns; /* CLOCK_MONOTONIC */
 };

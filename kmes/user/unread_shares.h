@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// How many descriptors a producer's socket may have in replies that are not read. The kernel counts
+// The number of descriptors that a producer's socket may have in unread replies. The kernel counts
 // such descriptors for the user of the producer, and sends no more than RLIMIT_NOFILE of them
 // (ETOOMANYREFS). They stay counted when the producer closes its end: only the client can read
 // them, or close. So one client could take all of them, and no other client could attach. A reply

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// How the machine sees the accesses of the core. In the hooked build every access is a step. In the
-// core as shipped no access is reported: an operation is one step, and only its result can be
-// checked.
+// The way in which the machine observes the accesses of the core. In the hooked build every access
+// is a step. In the core as shipped no access is reported: an operation is one step, and only its
+// result can be checked.
 #ifndef KMES_PROPS_MACHINE_ACCESS_H_
 #define KMES_PROPS_MACHINE_ACCESS_H_
 

@@ -111,7 +111,7 @@ void record_emit() {
     record("emit-with-light-fence", "somebody-sleeps",
            [&] { must(light.emit_sized(40) == 0, "emitted"); });
 
-    World large({.capacity_bytes = 8192}); /* blocks of 512 bytes: tiny events are walked over */
+    World large({.capacity_bytes = 8192}); /* blocks of 512 bytes, so it walks over tiny events */
     fill(large, 30);
     record("emit", "no-room-walk", [&] { must(large.emit_sized(200) == 0, "emitted"); });
 }

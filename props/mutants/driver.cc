@@ -163,7 +163,7 @@ void limit_processor(double seconds) {
     setitimer(ITIMER_PROF, &timer, nullptr);
 }
 
-// How a child ended; `words` if it did not write an outcome itself.
+// The end of a child; `words` if it did not write an outcome itself.
 struct Ending {
     Outcome outcome = Outcome::well;
     bool is_hang = false;
@@ -293,7 +293,7 @@ int main(int count, char** words) {
     }
     const Script script = script_at(options, board->index);
     const Ending again = play_one(script, board, kSecondsOfAScript);
-    if (again.outcome == Outcome::well) {  // what an earlier script left behind
+    if (again.outcome == Outcome::well) {  // the failure came from an earlier script
         print("caught", found.words + ", not by one script alone", one_line(script));
         return 1;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes-replay: plays scripts on the core as shipped (replay.h).
+// kmes-replay: plays scripts on the hooked build of the core (replay.h).
 #include <signal.h>
 
 #include <iostream>

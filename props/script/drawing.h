@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Draws pieces of scripts where bugs are likely: phrases of a few lines (a batch, a resize in
-// pieces, an operation that pauses while others run). Their sizes are at the edges of the ring's
-// content at that point. generate.cc builds whole scripts from them, mutate.cc inserts them into
-// others.
+// Draws pieces of scripts where bugs are likely. These are phrases of a few lines (a batch, a
+// resize in pieces, an operation that pauses while others run). Their sizes are at the edges of the
+// ring's content at that point. generate.cc builds whole scripts from them, mutate.cc inserts them
+// into others.
 #ifndef KMES_PROPS_SCRIPT_DRAWING_H_
 #define KMES_PROPS_SCRIPT_DRAWING_H_
 
@@ -16,7 +16,7 @@
 
 namespace kmes::props {
 
-// Which operations are more frequent; every profile sometimes draws any of them.
+// The kinds of operations that are more frequent. Every profile sometimes draws any of them.
 enum class Profile : std::uint8_t { anything, resizes, hostile, schedules, batches, readers };
 inline constexpr std::size_t kProfileCount = static_cast<std::size_t>(Profile::readers) + 1;
 
@@ -73,7 +73,7 @@ class Drawing {
     void world();
 
     void tiny(std::uint64_t most);
-    // Sometimes adds a few lines of others: a burst of one consumer, an interrupt, a poke.
+    // Sometimes adds a few lines of other actors: a burst of one consumer, an interrupt, a poke.
     void in_between();
     void interrupt();
     void burst();

@@ -87,7 +87,7 @@ class Mutator {
     std::size_t first_;
 };
 
-// The phrase fits to what the operations before have left in the ring.
+// The phrase fits the ring's content after the operations before it.
 void Mutator::add_phrase() {
     const std::size_t place = any_place();
     Script before;

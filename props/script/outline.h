@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The outline of a script's effect on the ring: sizes and positions, no bytes. With it scripts can
-// be drawn at the edges (what just fits, what frees exactly one event). It is only an estimate: a
-// started operation counts as done at once.
+// be drawn at the edges (a size that just fits, or that frees exactly one event). It is only an
+// estimate: a started operation counts as done at once.
 #ifndef KMES_PROPS_SCRIPT_OUTLINE_H_
 #define KMES_PROPS_SCRIPT_OUTLINE_H_
 

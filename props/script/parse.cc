@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Reads a script. Any bytes give a script, or one line that says what is wrong and what would be
-// correct. Follows the table of script.cc. Of the verbs it only knows `start`, and which may be
-// where.
+// Reads a script. Any bytes give a script, or one line with the mistake and its remedy. Follows the
+// table of script.cc. Besides, it knows only `start`, and the verbs that
+// must come first.
 #include <algorithm>
 #include <charconv>
 
@@ -280,7 +280,7 @@ bool read_header(Line& line) {
     return line.at_end() || line.fail("more than the version in the first line" + right);
 }
 
-// Whether `operation` is permitted after what the script already has.
+// Whether the script permits `operation` after its last line.
 bool may_stand(Line& line, const Operation& operation, const Script& script) {
     if (script.operations.size() == kMaxOperations) {
         return line.fail("more than " + std::to_string(kMaxOperations) +

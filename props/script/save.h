@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a failed test prints about its script: the text, and how to repeat the failure.
+// The text that a failed test prints about its script, with a command that repeats the failure.
 #ifndef KMES_PROPS_SCRIPT_SAVE_H_
 #define KMES_PROPS_SCRIPT_SAVE_H_
 

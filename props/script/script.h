@@ -36,7 +36,7 @@ enum class Key : std::uint8_t {
     clock,      // ns since the Unix epoch
     cpu,        //
     phase,      // rings (0) or boot (1): 5.1.2
-    guard,      // core (0) or platform (1): who turns a nested emission away (E16)
+    guard,      // core (0) or platform (1): the part that rejects a nested emission (E16)
     consumer,   // its number
     form,       // copy (0), place (1), bulk (2) or run (3): how a reader takes events
     sharing,    // exclusive (0) or shared (1): E12
@@ -103,7 +103,7 @@ enum class Verb : std::uint8_t {
 };
 inline constexpr std::size_t kVerbCount = static_cast<std::size_t>(Verb::attach) + 1;
 
-// Who executes an operation.
+// The actor that executes an operation.
 enum class Actor : std::uint8_t { setting, producer, schedule, world };
 
 struct KeyRule {
@@ -170,7 +170,7 @@ struct Script {
 
 struct ScriptError {
     std::size_t line = 0;  // from 1
-    std::string message;   // what is wrong, and what would be correct
+    std::string message;   // the mistake, and its remedy
 };
 
 // Reads a script. The first line with content is kScriptHeader. The others are `[start] VERB

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The format: what is written is read back, and every bad line is reported with its number, what is
-// wrong and what would be correct.
+// The format: a printed script is read back unchanged. Every bad line is reported with its number,
+// its mistake and the remedy.
 #include "props/script/script.h"
 
 #include <gmock/gmock.h>

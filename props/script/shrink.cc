@@ -68,7 +68,7 @@ class Edits {
         }
     }
 
-    // Removes an opening together with its end; what is between them stays.
+    // Removes an opening together with its end. The operations between them stay.
     void brackets() {
         for (std::size_t i = first_; i < operations_.size(); i++) {
             const Operation& opening = operations_[i];

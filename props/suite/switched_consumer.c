@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Many consumers in one program, for the suite to judge: words on the command line choose how it
-// does what a consumer may do in more than one right way (`barrier=xchg copy=bulk`), and which
-// mistakes it makes (`bug=no-tail-recheck`). Without any it is an ordinary correct consumer. It
-// knows the specification (5.1), its errata (E..) and the testee contract; it uses nothing of this
-// tree.
+// Many consumers in one program, for the suite to judge. Words on the command line choose between
+// correct ways of a consumer (`barrier=xchg copy=bulk`), and add mistakes (`bug=no-tail-recheck`).
+// Without words it is an ordinary correct consumer. It follows the specification (5.1), its errata
+// (E..) and the testee contract, and uses nothing of this tree.
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
@@ -55,7 +54,7 @@
     KEY(slots, "asks", "guesses")                                     \
     KEY(again, "retries", "ends")
 
-// What it does wrong; switches.cc says of each which clause it violates.
+// The mistakes; mistakes.cc lists the clauses that each violates.
 #define BUGS(BUG)                                         \
     BUG(no_barrier, "no-barrier")                         \
     BUG(counter_late, "counter-after-recheck")            \
@@ -165,10 +164,10 @@ static int number_of(const int* choice) {  // of the word that was chosen; "all"
     return 0;
 }
 
-// -- What is shared with the producer ----------------------------------------------------------
+// -- Shared with the producer ------------------------------------------------------------------
 
 enum { kAttachCall = 1091, kAttachRetries = 5000, kMetadataBytes = 4096, kChunkBytes = 65536 };
-enum { kMostCpus = 64 };  // what a run may have (contract)
+enum { kMostCpus = 64 };  // the most CPUs of a run (contract)
 
 struct metadata {  // 5.1.6
     uint8_t magic[8];
@@ -182,7 +181,7 @@ struct metadata {  // 5.1.6
     _Atomic uint32_t futex_counter;
     union {
         _Atomic uint8_t byte;
-        _Atomic uint32_t word;  // right too, with zeros behind the byte (contract)
+        _Atomic uint32_t word;  // also correct, with zeros in the three bytes after it (contract)
     } need_wake;
 };
 struct __attribute__((packed)) header {
@@ -269,7 +268,8 @@ static int find_cpu_count(void) {
     return count;
 }
 
-// The fd of one CPU's current buffer; closes the others. One thread at a time has fds of all CPUs.
+// Returns the fd of one CPU's current buffer, and closes the others. Only one thread at a time has
+// fds of all CPUs.
 static int attach(int cpu, uint64_t* capacity) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     int fds[kMostCpus], count = cpu_count;
@@ -438,7 +438,7 @@ static void print_event(struct consumer* c, const struct view* event) {
     PRINT(c, " %u %016lx\n", header->event_size - begin, digest);
 }
 
-// Reports an event, unless an earlier buffer held it too. False if it is the last one.
+// Reports an event, unless an earlier buffer contained it too. False if it is the last one.
 static bool deliver(struct consumer* c, const struct view* event, uint64_t position) {
     const uint64_t sequence = event->header.sequence;
     const bool is_known =
@@ -474,7 +474,7 @@ static void leave_event(struct consumer* c, uint64_t size, uint64_t write_pos) {
     if (the.write == 1 || c->said.used >= kChunkBytes) flush(c);
 }
 
-// Step 4: reads the header, and finds or copies the event. False if its sizes cannot be right.
+// Step 4: reads the header, and finds or copies the event. False if its sizes are impossible.
 static bool read_event(struct consumer* c, uint64_t readable, struct view* event) {
     const uint8_t* at = data_at(c, c->read_pos);
     if (readable < sizeof event->header || readable > c->now.capacity) return false;
@@ -519,7 +519,7 @@ static enum taken take_one(struct consumer* c, uint64_t write_pos) {
     return more ? kWentOn : kEnded;
 }
 
-// Reads all that is published by one copy with one check, and leaves out what was overwritten
+// Reads all published events by one copy with one check, and drops the events that were overwritten
 // meanwhile. The rest is whole: no size in it can be torn.
 static enum taken take_many(struct consumer* c, uint64_t write_pos) {
     struct metadata* meta = meta_of(c);
@@ -573,8 +573,8 @@ static void find_place(struct consumer* c) {
 
 enum drained { kEmpty, kMore, kOver };
 
-// Reads until the buffer is empty or the budget is used up. After each move of read_pos it looks at
-// write_pos again (E20).
+// Reads until the buffer is empty or the budget is used up. Loads write_pos again after each move
+// of read_pos (E20).
 static enum drained drain(struct consumer* c) {
     for (int n = 0; budget == 0 || n < budget; n++) {
         const uint64_t write_pos = ACQUIRE(&meta_of(c)->write_pos);
@@ -615,7 +615,7 @@ static bool work(struct consumer* c) {
 struct sleeper {  // a thread
     struct consumer* consumers;
     int count;
-    int turn;  // the consumer whose counter it waits on if it can wait on one only
+    int turn;  // the consumer whose counter it waits on, if it can wait on only one
 };
 
 #define EACH(sleeper, c)                                                                         \
@@ -649,7 +649,7 @@ static void read_counters(struct sleeper* sleeper) {
     EACH(sleeper, c) c->counter = ACQUIRE(&meta_of(c)->futex_counter);
 }
 
-// Asks to be woken. E2: reads the counter before the last look, in one of the two right orders.
+// Requests a wake. E2: loads the counter before the last check, in one of the two correct orders.
 static void ask(struct sleeper* sleeper) {
     const bool reads = !the.bug.counter_late && !the.bug.counter_once;
     if (reads && the.order == kCounterFirst) read_counters(sleeper);
@@ -660,7 +660,7 @@ static void ask(struct sleeper* sleeper) {
     if (reads && the.order == kFlagFirst) read_counters(sleeper);
 }
 
-// Whether no CPU has anything to do. E3: looks at write_pos and generation.
+// Whether no CPU has any work. E3: loads write_pos and generation.
 static bool is_idle(struct sleeper* sleeper) {
     bool idle = true;
     EACH(sleeper, c) {
@@ -732,7 +732,7 @@ static void wait_for_a_wake(struct sleeper* sleeper) {
     if (!is_wake) err(1, "futex");
 }
 
-// Returns when there may be something to do.
+// Returns when there may be work.
 static void sleep_until_woken(struct sleeper* sleeper) {
     const bool looked_idle = !the.bug.flag_late || stays_idle(sleeper);
     ask(sleeper);

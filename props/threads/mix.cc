@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What one run does, drawn from a seed. See mix.h.
+// The actions of one run, drawn from a seed. See mix.h.
 #include "props/threads/mix.h"
 
 namespace kmes::props {
@@ -54,8 +54,8 @@ void draw_readers(Draw& draw, Mix* mix) {
     }
 }
 
-// One CPU, one emitter, one reader, and hardly any idle time, so that a planted fault has its
-// chances.
+// One CPU, one emitter, one reader, and hardly any idle time. A planted fault then has many chances
+// to occur.
 void narrow(Draw& draw, Mix* mix) {
     mix->readers.push_back(draw_reader(draw, 0));
     mix->readers[0].restarts = false;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Self-describing events: the type says which emitter made it and with which number, and every
-// other byte follows from that. So a reader can tell from an event alone whether it is whole. Knows
-// no ring and no thread.
+// Self-describing events: the type has the emitter and its number, and determines every other byte.
+// So a reader can tell from an event alone whether it is whole. Knows no ring and no thread.
 #ifndef KMES_PROPS_THREADS_PAYLOAD_H_
 #define KMES_PROPS_THREADS_PAYLOAD_H_
 
@@ -38,8 +37,8 @@ struct EventText {
 // The one event of this key in a run of `seed`.
 EventText describe_event(std::uint64_t seed, Sizes sizes, EventKey key);
 
-// Checks whether `view` is the event that its type says. Nobody may change its bytes any more.
-// Returns an empty string, or what is wrong. *key is set as far as the type tells it.
+// Checks whether `view` is the event that its type says. No thread may change its bytes any more.
+// Returns an empty string, or the mistake. Sets *key to the values in the type.
 std::string check_event(std::uint64_t seed, Sizes sizes, const kmes_event_view& view,
                         EventKey* key);
 

@@ -141,7 +141,7 @@ std::vector<PlantPlace> all_plant_places() {
     std::vector<PlantPlace> places;
 
     for (const auto& [label, access] : labels) {
-        if (access == "validated") continue;    // no access: it says what the others were for
+        if (access == "validated") continue;    // no access: it confirms the earlier accesses
         if (access == "fence_light") continue;  // a compiler fence; wake_race_test has its pair
         if (access.starts_with("fence")) {
             places.push_back({label, Fault::kDropped});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Every fault that can be planted at a label of kmes/order.h in a ThreadSanitizer build, and who
-// must find it; or why nobody can. Knows the labels and the runner of a mix, no ring.
+// Every fault that can be planted at a label of kmes/order.h in a ThreadSanitizer build. Each has
+// its finder, or the reason why it cannot be found. Knows the labels and the runner of a mix, no
+// ring.
 #ifndef KMES_PROPS_THREADS_PLANTED_H_
 #define KMES_PROPS_THREADS_PLANTED_H_
 
@@ -28,7 +29,7 @@ struct Plant {
     Profile profile;  // the runs in which it occurs
     Finder finder;
     const char* in;   // a function of the core that TSan's report names; "" for other finders
-    const char* why;  // what the finder sees, or why there is nothing to see
+    const char* why;  // the observation of the finder, or the reason why there is none
 };
 
 // One for each meaningful fault at each label, in the order of kmes/order.h.
@@ -47,7 +48,7 @@ const char* name_of(Fault fault);
 const char* name_of(Finder finder);
 
 // In a process of its own: plants the fault, and runs mixes until it is found or the time is over.
-// The exit status says who found it; TSan itself ends the process with kTsanStatus.
+// The exit status names the finder. TSan itself ends the process with kTsanStatus.
 inline constexpr int kTsanStatus = 66;
 inline constexpr int kPayloadStatus = 67;
 inline constexpr int kSleepStatus = 68;

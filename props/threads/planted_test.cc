@@ -33,7 +33,7 @@
 namespace kmes::props {
 namespace {
 
-// How long a fault that cannot be found must stay unfound.
+// The time for which a fault that cannot be found must stay unfound.
 constexpr std::uint64_t kNobodySeconds = 4;
 
 // The test of every commit plants each of the four most important kinds, in each place with another
@@ -217,7 +217,7 @@ int main(int argc, char** argv) {
     const std::vector<std::string> arguments(argv + 1, argv + argc);
 
     if (arguments.size() == 3 && arguments[0] == "--plant") {
-        dup2(STDOUT_FILENO, STDERR_FILENO);  // TSan's report is what the parent reads
+        dup2(STDOUT_FILENO, STDERR_FILENO);  // the parent reads TSan's report
         return kmes::props::run_planted(kmes::props::all_plants().at(std::stoul(arguments[1])),
                                         std::stoul(arguments[2]));
     }

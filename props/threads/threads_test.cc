@@ -4,7 +4,7 @@
 // seeds. Runs in every configuration; under ThreadSanitizer a race ends it, too.
 //
 //   KMES_THREADS_SEED=N    the first seed; one run of it without KMES_THREADS_SECONDS
-//   KMES_THREADS_SECONDS=N how long
+//   KMES_THREADS_SECONDS=N the duration
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
@@ -58,8 +58,8 @@ TEST(ThreadsTest, WhatIsDeliveredIsWholeInOrderAndCountedAndNobodySleepsOnAnEven
         if (seconds && kmes_clock_monotonic_ns() - begin > seconds * 1000000000) break;
     }
     puts(print_counts(done, sum).c_str());
-    // A test that never met what it is about would prove nothing. (The seeds are fixed, and each of
-    // these occurs in them by construction, whatever the schedule.)
+    // A test without the events that it is about would prove nothing. (The seeds are fixed, and
+    // each of these events occurs in them, whatever the schedule.)
     if (done == kRuns) {
         EXPECT_GT(sum.events, 0u);
         EXPECT_GT(sum.switches, 0u);

@@ -6,7 +6,7 @@
 //
 // A run has rounds. When the producer is idle after one, every reader must reach the event that
 // ends it. A reader that sleeps instead, on a word that still has the expected value, is reported
-// at once: nobody is left to wake it. If a reader does not arrive for another reason, it is
+// at once: no thread is left to wake it. If a reader does not arrive for another reason, it is
 // reported after a limit that no machine should need.
 #ifndef KMES_PROPS_THREADS_WORLD_H_
 #define KMES_PROPS_THREADS_WORLD_H_
@@ -18,7 +18,7 @@
 
 namespace kmes::props {
 
-// What found the failure.
+// The check that found the failure.
 enum class Finder {
     kNobody,
     kPayloadCheck,  // an event differs from its description, or a count is wrong
