@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes-instructions FILE: runs each path of the tables under callgrind, which leaves a dump of each
-// (bench/instructions.py reads them), and writes a line for each dump: name, payload bytes, events.
+// kmes-instructions FILE: runs each path of the tables under callgrind, which makes a dump for
+// each. Writes a line for each dump to FILE: name, payload bytes, events. bench/instructions.py
+// reads both.
 //
-// A count is the same on a busy machine, but says nothing about memory. The tables of kmes-bench
-// vary with the load; these counts do not. The clock is a constant, because the real one takes
-// different paths on different machines, and occasionally a longer one.
+// Unlike the times of kmes-bench, these counts do not depend on the load of the machine, but they
+// do not show the cost of memory accesses. The clock is a constant, because the code of the real
+// clock depends on the machine and on the time.
 #include <valgrind/callgrind.h>
 
 #include <cstdio>
@@ -24,7 +25,7 @@ std::uint64_t constant_ns(void*) {
     return 1'800'000'000'000'000'000;
 }
 
-// The floor belongs to other code, and a first pass over a mapping is work of the kernel.
+// Skips the floor, which is not our code, and first passes over a mapping, which are kernel work.
 void count(const Table& table, std::uint64_t payload_bytes, std::FILE* list) {
     for (std::size_t i = 1; i < table.variants.size(); i++) {
         const Variant& variant = table.variants[i];

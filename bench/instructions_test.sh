@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# instructions_test.sh PROGRAM FILE: no path takes more instructions than FILE allows; and a path
-# that does is found.
+# instructions_test.sh PROGRAM FILE: tests that no path takes more instructions than FILE allows.
+# Also tests that instructions.py finds such a path.
 set -uo pipefail
 
 readonly PROGRAM=$1 ALLOWED=$2
@@ -11,7 +11,7 @@ readonly TIGHT=$TEST_TMPDIR/tight.txt
 
 python3 -B bench/instructions.py check "$PROGRAM" "$ALLOWED" || exit 1
 
-# One path may take a twentieth less than it does, and one is gone.
+# Lowers the number of one path by 5 %, and removes another path.
 awk '/^#/ || !NF { print; next }
      { rows++ }
      rows == 1 { printf "%d %d", $1 * 0.95, $2; $1 = $2 = ""; print; next }

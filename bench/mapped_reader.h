@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A reader on a consumer's own mapping of a buffer in this process. A consumer in another process
-// has the same mapping, and gets it through the socket.
+// A reader of a buffer in this process, with a separate read-only mapping as a consumer in another
+// process would have it.
 #ifndef KMES_BENCH_MAPPED_READER_H
 #define KMES_BENCH_MAPPED_READER_H
 
@@ -21,7 +21,7 @@ class MappedReader {
     MappedReader(const MappedReader&) = delete;
     MappedReader& operator=(const MappedReader&) = delete;
 
-    // Unmaps and maps: the next read is the first one of a fresh mapping.
+    // Replaces the mapping, so that the next read takes its page faults.
     void map_again();
 
     struct kmes_reader* operator->() { return &reader_; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A producer and a reader on two processors: what the reader costs the producer, and the time from
-// the emission of an event until it has been read. The reader copies in bulk, and rests between two
-// checks of an empty ring.
+// A producer and a reader on two processors: the slowdown of the producer by the reader, and the
+// time from the emission of an event until it is read. The reader copies in bulk, and pauses
+// between two checks of an empty ring.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -57,7 +57,7 @@ class Pair {
     }
 
   private:
-    // The reader reads while this object exists. At the beginning it is at the end of the ring.
+    // The reader reads while this object exists. It begins with the next event.
     class Reading {
       public:
         Reading(Pair& pair, bool is_wanted) : pair_(pair), is_wanted_(is_wanted) {

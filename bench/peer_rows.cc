@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Compares one emission with those of other rings and queues of Linux. Each peer is a shared object
-// of its own (peers/peer.h). The first row is ours.
+// Compares an emission with those of other rings and queues of Linux. Each peer is a shared object
+// (peers/peer.h). The first row is KMES.
 #include <dlfcn.h>
 
 #include <functional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What an emission costs: the floor, the core, and Producer in both modes, one event at a time and
-// in batches of 64.
+// The cost of an emission: the floor, the core, and Producer in both modes, for single events and
+// for batches of 64.
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -20,7 +20,7 @@ namespace {
     throw std::runtime_error(std::string(what) + ": error " + std::to_string(error));
 }
 
-// Only a test, because it is part of the measured code.
+// Kept short, because it is part of the measured code.
 inline void must_succeed(int error, const char* what) {
     if (error) [[unlikely]]
         fail(error, what);
@@ -102,7 +102,7 @@ class Whole {
     std::vector<BatchEntry> entries_;
 };
 
-// Four laps before each sample, so that every variant finds its own ring in the caches.
+// Each sample has warm-up laps, so that the ring of the variant is in the caches.
 Variant variant(const std::string& name, std::uint64_t payload_bytes, const Effort& effort,
                 std::function<void(std::uint64_t)> run) {
     const std::uint64_t lap = kCapacityBytes / record_bytes(payload_bytes) / kBatchEvents + 1;

@@ -73,7 +73,7 @@ class FullRing {
         });
     }
 
-    // Reads every byte in place, which is the least that a consumer with a digest does.
+    // Reads each byte in place: the minimal work of a consumer that computes a digest.
     void in_place(std::uint64_t events) {
         struct kmes_event_view view;
 
@@ -84,7 +84,7 @@ class FullRing {
         });
     }
 
-    // The same bytes, record by record.
+    // Copies the same bytes, record by record.
     void floor(std::uint64_t events) {
         const struct kmes_buffer* buffer = memory_->buffer();
         const std::uint64_t bytes = (buffer->frontier - buffer->tail) / events_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// How long a resize delays an emitter: the longest time between two of its events. The rings are
-// full, and the new one is as large as the old one, so that only the method of the change counts.
+// The delay of an emitter by a resize: the longest time between two of its events. The rings are
+// full, and the new one has the same capacity, so that the methods are comparable.
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ class OfProducer : public Resized {
     void emit() override { must(producer_->emit(0, kType, payload_) == 0, "emit"); }
     void resize() override {
         must(producer_->resize(capacity_bytes_) == 0, "resize");
-        producer_->nudge_due();  // drops the buffers whose time has come
+        producer_->nudge_due();  // frees retired buffers
     }
 
   private:
@@ -53,8 +53,7 @@ class OfProducer : public Resized {
     std::unique_ptr<Producer> producer_;
 };
 
-// The plain method: a lock, under which a resize copies everything. No reader attaches or is
-// notified.
+// The simple method: a resize copies all events under a lock. It has no readers.
 class Naive : public Resized {
   public:
     explicit Naive(std::uint64_t capacity_bytes)
@@ -99,7 +98,7 @@ class Naive : public Resized {
     std::uint64_t position_ = 0;
 };
 
-// The thread that emits all the time.
+// A thread that emits during measurements.
 class Emitter {
   public:
     Emitter(std::unique_ptr<Resized> ring, std::uint64_t capacity_bytes)
@@ -118,7 +117,7 @@ class Emitter {
     Emitter(const Emitter&) = delete;
     Emitter& operator=(const Emitter&) = delete;
 
-    // The longest pause around one resize, or in about the same time without one.
+    // Returns the longest pause during one resize, or during the same time without one.
     Sample pause(bool is_resized) {
         round_.fetch_add(1);
         while (answered_.load() != round_.load()) std::this_thread::yield();
@@ -161,7 +160,7 @@ class Emitter {
             last = now_ns();
         }
     }
-    // Rests between two measurements, to leave the processor to those that resize.
+    // Sleeps between two measurements, to leave the processor to the resize.
     void rest_until(unsigned round) {
         while (round_.load() == round && !is_ended_.load()) std::this_thread::yield();
     }
@@ -171,7 +170,7 @@ class Emitter {
     std::atomic<bool> is_ended_ = false;
     std::atomic<unsigned> round_ = 0;
     std::atomic<unsigned> answered_ = 0;
-    std::uint64_t longest_ns_ = 0;  // the thread that answered writes these two
+    std::uint64_t longest_ns_ = 0;  // the emitting thread writes these two
     bool was_preempted_ = false;
     std::uint64_t took_ns_ = 100'000;
     std::thread thread_;

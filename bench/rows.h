@@ -56,10 +56,10 @@ std::vector<Table> capacity_tables(std::uint64_t capacity_bytes, const Effort& e
 std::vector<Table> resize_tables(std::uint64_t capacity_bytes, const Effort& effort);
 std::vector<Table> peers_tables(std::uint64_t payload_bytes, const Effort& effort);
 
-// One line: what the peer of this shared object does not do.
+// Returns one line: the peer's name, and what it leaves out.
 std::string peer_note(const std::string& path);
 
-// One line: the peer's name, and why this machine cannot run it. Empty: it can.
+// Returns one line: the peer's name, and why this machine cannot run it. Empty if it can.
 std::string peer_fault(const std::string& path);
 
 }  // namespace kmes::bench

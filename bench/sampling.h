@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Measures variants against each other: one sample of each in turn (A B A B ...), so that a drift
-// of the machine affects all of them, and reports medians. A sample is rejected and repeated if the
-// thread was preempted. This part knows nothing of rings.
+// Compares variants by medians. Takes one sample of each in turn (A B A B ...), so that a drift of
+// the machine affects all of them. Repeats a sample if the thread was preempted.
 #ifndef KMES_BENCH_SAMPLING_H
 #define KMES_BENCH_SAMPLING_H
 
@@ -14,7 +13,7 @@
 namespace kmes::bench {
 
 struct Sample {
-    double value;       // ns of an operation, or what the table is of
+    double value;       // ns for an operation, or the unit of the table
     bool is_disturbed;  // a measured thread was preempted
 };
 
@@ -31,30 +30,30 @@ struct Variant {
 
 struct Figure {
     std::string name;
-    double median = 0;  // ns of an operation, or what the table is of
+    double median = 0;  // ns for an operation, or the unit of the table
     double low = 0;     // the 10th and the 90th percentile of the accepted samples
     double high = 0;
     unsigned samples = 0;   // accepted
-    unsigned rejected = 0;  // disturbed, and taken again
+    unsigned rejected = 0;  // disturbed, and repeated
 };
 
 struct Sampling {
     unsigned samples = 15;
-    // How many disturbed samples are repeated for each accepted one. After that a disturbed sample
-    // counts; otherwise a machine that is never quiet would be measured for ever.
+    // The limit of repetitions for each accepted sample. After that a disturbed sample counts,
+    // since a busy machine may have no undisturbed one.
     unsigned tries = 20;
 };
 
 // CLOCK_MONOTONIC, in ns.
 std::uint64_t now_ns();
 
-// How often the calling thread has been preempted.
+// Returns how often the calling thread has been preempted.
 long preemptions();
 
-// One figure for each variant, in their order.
+// Returns a figure for each variant, in their order.
 std::vector<Figure> measure(const std::vector<Variant>& variants, const Sampling& sampling);
 
-// The value below which `share` (0 to 1) of the samples are. `samples` must not be empty.
+// Returns the value below which `share` (0 to 1) of the samples are. `samples` must not be empty.
 double quantile(std::vector<double> samples, double share);
 
 }  // namespace kmes::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The promises of sampling.h, apart from the figures themselves.
+// Tests the order of the samples and their repetitions, but not the figures.
 #include "bench/sampling.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ TEST(Quantile, IsTheNearestSample) {
     EXPECT_EQ(quantile({7}, 0.9), 7);
 }
 
-// Without tries every sample counts, so the calls are exactly those of the rounds.
+// With 0 tries each sample counts, so the calls are exactly those of the rounds.
 TEST(Measure, TakesTurnsAndWarmsUpBeforeEachSample) {
     std::string calls;
     auto variant = [&](char name) {
@@ -38,7 +38,7 @@ TEST(Measure, TakesTurnsAndWarmsUpBeforeEachSample) {
     EXPECT_LE(figures[0].median, figures[0].high);
 }
 
-// A disturbed sample is taken again, as often as there are tries, and counts after that.
+// A disturbed sample is repeated `tries` times, and then counts.
 TEST(Measure, TakesADisturbedSampleAgain) {
     int taken = 0;
     Variant variant{"own", {}};

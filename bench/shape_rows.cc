@@ -133,8 +133,8 @@ Emitting emitting(const std::string& name, std::shared_ptr<Emitter> emitter) {
             [=](std::uint64_t n) { emitter->emit_batches(n); }};
 }
 
-// Two tables: single events, and batches. `warm_up` events are written before the first sample, and
-// at most four samples before each further one.
+// Returns two tables: single events, and batches. Writes `warm_up` events before the first sample,
+// and at most the events of four samples before each later one.
 std::vector<Table> tables(const std::vector<Emitting>& rows, std::uint64_t warm_up,
                           const Effort& effort) {
     const std::uint64_t sample = effort.sample_events / kBatchEvents * kBatchEvents;
@@ -149,7 +149,7 @@ std::vector<Table> tables(const std::vector<Emitting>& rows, std::uint64_t warm_
     return made;
 }
 
-// The number of events, a multiple of a batch, that write at least `bytes` bytes.
+// Returns the number of events, a multiple of a batch, that have at least `bytes` bytes.
 std::uint64_t events_over(std::uint64_t bytes, std::uint64_t payload_bytes) {
     return (bytes / record_bytes(payload_bytes) / kBatchEvents + 1) * kBatchEvents;
 }

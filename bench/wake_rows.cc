@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The cost of waking a sleeping thread, compared with other ways of Linux. Two threads wake each
-// other in turn; an operation is one wake: half of a round trip. A second table counts the wakes of
-// a reader that sleeps whenever its ring is empty, under three loads.
+// The cost of waking a sleeping thread, compared with other mechanisms of Linux. Two threads wake
+// each other in turn; an operation is one wake, half of a round trip. A second table counts the
+// wakes of a reader that sleeps whenever its ring is empty, under three loads.
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::uint64_t kSampleWakes = 2000;
 
-// One direction: the waking and the waiting side.
+// One direction between the threads: one calls wake(), the other wait().
 class Channel {
   public:
     virtual ~Channel() = default;
@@ -119,7 +119,7 @@ class Ring : public Channel {
     std::byte room_[4096];
 };
 
-// A thread that answers each wake with one.
+// A thread that answers each wake by a wake.
 class Partner {
   public:
     Partner(std::unique_ptr<Channel> there, std::unique_ptr<Channel> back)
@@ -162,7 +162,7 @@ Variant variant(const char* name, Arguments... arguments) {
     return {name, [=](std::uint64_t n) { partner->exchange(n); }, 2, kSampleWakes};
 }
 
-// `burst` events, then a rest, until there were `events`.
+// Repeatedly `burst` events and a pause, `events` events in total.
 struct Load {
     std::uint64_t events;
     std::uint64_t burst;
@@ -186,7 +186,7 @@ class Sleeper {
     Sleeper(const Sleeper&) = delete;
     Sleeper& operator=(const Sleeper&) = delete;
 
-    // The first event finds the reader asleep.
+    // The reader sleeps before the first event.
     Sample wakes_of_1000(const Load& load) {
         wait_until_asleep();
         const std::uint64_t before = ring_.producer->statistics(0).wakes;
@@ -215,7 +215,7 @@ class Sleeper {
 
         for (;;) {
             while (kmes_reader_next(ring_.reader->get(), room, sizeof(room), &view) == 1) continue;
-            // The last event is emitted after the end is set.
+            // The last event comes after is_ended_ is set, so the reader sees it.
             if (is_ended_.load()) return;
             must(kmes_reader_wait(ring_.reader->get(), KMES_NO_TIMEOUT) == 1, "wait");
         }

@@ -32,8 +32,8 @@ std::unique_ptr<ConvertForm> make_csv_form(std::FILE* out);
 // A trace for ui.perfetto.dev and trace_processor. The caller owns `out`.
 std::unique_ptr<ConvertForm> make_perfetto_form(std::FILE* out);
 
-// A trace of the Common Trace Format, version 1.8, in the folder `path`, which must not exist. It
-// consists of the text `metadata`, and a stream file for each CPU that has events or losses.
+// A trace of the Common Trace Format, version 1.8, in the empty folder `path`. It consists of the
+// text `metadata`, and a stream file for each CPU that has events or losses.
 std::unique_ptr<ConvertForm> make_ctf_form(const std::string& path);
 
 }  // namespace kmes::kmesctl

@@ -25,20 +25,20 @@ constexpr bool is_plain(char c) {
     return c >= ' ' && c <= '~' && c != '"' && c != '\\';
 }
 
-// Not 0 if one of the bytes is `c`, and perhaps if one is near it.
+// Returns a number that is not 0 if and only if one of the bytes is `c`.
 constexpr std::uint64_t has_byte(std::uint64_t word, unsigned char c) {
     const std::uint64_t zero = word ^ (c * kEachByte);
     return (zero - kEachByte) & ~zero & kHighBits;
 }
 
-// True only if each of the 8 bytes is plain.
+// Returns true only if each of the 8 bytes is plain.
 constexpr bool are_plain(std::uint64_t word) {
     const std::uint64_t below_space = (word - ' ' * kEachByte) & ~word;
     return (((word | below_space) & kHighBits) | has_byte(word, '"') | has_byte(word, '\\') |
             has_byte(word, 0x7F)) == 0;
 }
 
-// The length of the beginning that stays the same in every form: most texts are plain.
+// Returns the length of the plain prefix, which no form escapes. Most texts are plain.
 std::size_t plain_bytes(std::string_view text) {
     std::size_t bytes = 0;
     for (std::uint64_t word = 0; bytes + sizeof(word) <= text.size(); bytes += sizeof(word)) {
@@ -49,7 +49,7 @@ std::size_t plain_bytes(std::string_view text) {
     return bytes;
 }
 
-// Moves the plain beginning of `text` to `line`. False: nothing else is left.
+// Moves the plain prefix of `text` to `line`. Returns false if `text` is then empty.
 bool append_plain(std::string_view* text, std::string* line) {
     const std::size_t bytes = plain_bytes(*text);
     line->append(text->data(), bytes);

@@ -20,7 +20,7 @@ std::string quoted(std::string_view text);
 // Returns a string of JSON: control characters are \uXXXX, bytes that are not UTF-8 are U+FFFD.
 std::string json_quoted(std::string_view text);
 
-// As the functions above, at the end of `line`.
+// Append the results of the functions above to `line`.
 void append_escaped(std::string_view text, std::string* line);
 void append_quoted(std::string_view text, std::string* line);
 void append_json_quoted(std::string_view text, std::string* line);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Text for a terminal: each byte at each place of a plain text, which is copied in pieces.
+// Tests escaped text with each byte at each place of a plain text, because plain text is copied in
+// pieces.
 #include "kmesctl/escape.h"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Formats MessagePack as text. The bytes are hostile. No byte outside of them is read, depth and
-// size of the text are bounded, and no length in them causes an allocation.
+// Formats MessagePack as text. The bytes may be hostile. The functions read no other bytes, bound
+// the depth and the size of the text, and allocate no memory for a length in the bytes.
 #ifndef KMES_KMESCTL_MSGPACK_TEXT_H_
 #define KMES_KMESCTL_MSGPACK_TEXT_H_
 
@@ -15,7 +15,7 @@ enum class MsgpackEnd {
     kWhole,     // one value, and nothing after it
     kMore,      // one value, and more bytes after it
     kShort,     // the bytes end inside the value
-    kReserved,  // the byte 0xc1, which is no value
+    kReserved,  // the byte 0xc1, which is not a value
     kDeep,      // deeper than kMsgpackMaxDepth
     kLong,      // the text would be longer than kMsgpackMaxTextBytes
 };
@@ -35,7 +35,7 @@ struct MsgpackText {
 
 MsgpackText msgpack_text(std::string_view bytes);
 
-// Describes an end other than kWhole for a person.
+// Returns a description of an end other than kWhole.
 const char* msgpack_end_text(MsgpackEnd end);
 
 // True if the bytes are one whole map or array.

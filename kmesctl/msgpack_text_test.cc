@@ -29,7 +29,7 @@ TEST(MsgpackText, AContainerAsAKeyIsItsBytes) {
     EXPECT_EQ(msgpack_text("\x81\x91\xC1").end, MsgpackEnd::kReserved);
 }
 
-// A map whose key is a map whose key is a map, and so on: a payload of 64 bytes.
+// The payload of 64 bytes is a map whose key is such a map again, and so on.
 TEST(MsgpackText, KeysInKeysCostNoMoreThanTheirBytes) {
     std::string bytes(kMsgpackMaxDepth - 1, '\x81');
     bytes.append(kMsgpackMaxDepth, '\x01');

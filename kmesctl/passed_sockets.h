@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The sockets that systemd passes to a service for which it listens, sd_listen_fds(3), without
-// libsystemd.
+// The sockets that systemd passes to an activated service, sd_listen_fds(3), without libsystemd.
 #ifndef KMES_KMESCTL_PASSED_SOCKETS_H_
 #define KMES_KMESCTL_PASSED_SOCKETS_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Messages in the wire format of Protocol Buffers (protobuf.dev/programming-guides/encoding), for a
-// writer only.
+// Writes messages in the wire format of Protocol Buffers
+// (protobuf.dev/programming-guides/encoding).
 #ifndef KMES_KMESCTL_PROTOBUF_H_
 #define KMES_KMESCTL_PROTOBUF_H_
 

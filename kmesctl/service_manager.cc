@@ -25,7 +25,7 @@ void notify_service_manager(const std::string& state) {
     const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0) return;
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + bytes);
-    // A full queue of a manager that hangs must not hang the service.
+    // Does not block: a service manager that hangs has a full queue.
     sendto(fd, state.data(), state.size(), MSG_NOSIGNAL | MSG_DONTWAIT,
            reinterpret_cast<const sockaddr*>(&address), length);
     close(fd);

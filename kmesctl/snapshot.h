@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kmesctl record --snapshot, the flight recorder: keeps the rings mapped, and writes their content
-// only for a reason.
+// kmesctl record --snapshot: keeps the rings mapped, and writes their content only for a reason.
 #ifndef KMES_KMESCTL_SNAPSHOT_H_
 #define KMES_KMESCTL_SNAPSHOT_H_
 
@@ -16,7 +15,7 @@ namespace kmes::kmesctl {
 struct SnapshotOptions {
     std::string path;
     std::optional<Filter> match;  // an event that matches is a reason
-    pid_t process = 0;            // its death is a reason; 0: none
+    pid_t process = 0;            // its end is a reason; 0: none
 };
 
 // Waits for the first reason and writes the file. SIGUSR2 is always a reason. Returns the exit

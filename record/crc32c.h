@@ -9,7 +9,7 @@
 
 namespace kmes::record {
 
-// By the instruction of the processor, if it has one.
+// Uses the instruction of the processor, if it has one.
 std::uint32_t crc32c(std::span<const std::byte> bytes);
 
 // The same for any processor.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The tests cut or change a record file at any place. The reader returns exactly the blocks before
+// Truncates or changes a record file at any place. The reader must return exactly the blocks before
 // the damage, and one line. On request it also returns the whole blocks after the damage.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -85,8 +85,7 @@ RC_GTEST_PROP(Damage, RemovedBytesCostTheirBlocksAlone, ()) {
     auto file = whole.file;
     const auto first = file.begin() + static_cast<std::ptrdiff_t>(from);
     file.erase(first, first + static_cast<std::ptrdiff_t>(count));
-    // If two blocks end with the same bytes, the remains of the first can serve as the end of the
-    // second.
+    // If two blocks end with the same bytes, the rest of the first can be the end of the second.
     const auto same = std::mismatch(file.begin(), file.end(), whole.file.begin()).first;
     const auto damaged = static_cast<std::size_t>(same - file.begin());
     const auto before = sequences(1, whole.blocks_before(damaged) * kPerBlock);

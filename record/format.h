@@ -92,7 +92,7 @@ std::array<std::byte, kSessionBytes> encode(const Session& session);
 
 // If it returns nothing, *wrong describes the error.
 std::optional<FileHeader> decode_file_header(std::span<const std::byte> bytes, std::string* wrong);
-// Returns nothing if these bytes begin no block of the file `file_id`.
+// Returns nothing if these bytes are not the header of a block of the file `file_id`.
 std::optional<BlockHeader> decode_block_header(std::span<const std::byte> bytes,
                                                std::uint64_t file_id);
 
@@ -104,10 +104,10 @@ class ItemCursor {
   public:
     explicit ItemCursor(std::span<const std::byte> body) : left_(body) {}
 
-    // Returns the next item. False at the end, and if the rest is no item (is_broken).
+    // Reads the next item. Returns false at the end, and if the rest is not an item (is_broken).
     bool next(Item* item);
     bool is_broken() const { return is_broken_; }
-    // The number of items so far, including those of unknown kinds.
+    // Returns the number of items so far, including those of unknown kinds.
     std::uint32_t passed() const { return passed_; }
 
   private:

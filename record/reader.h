@@ -19,7 +19,7 @@ class Source {
   public:
     virtual ~Source() = default;
     virtual std::uint64_t size() const = 0;
-    // Fills `to` from `offset`. False: the bytes do not exist, or cannot be read.
+    // Fills `to` from `offset`. Returns false if the bytes do not exist or cannot be read.
     virtual bool read(std::uint64_t offset, std::span<std::byte> to) = 0;
 };
 
@@ -49,7 +49,7 @@ struct Damage {
 
 class Reader {
   public:
-    // Reads the header. False: `*wrong` describes the error in one line.
+    // Reads the header. Returns false after an error, with one line in `*wrong`.
     bool open(std::unique_ptr<Source> source, std::string* wrong);
 
     const FileHeader& header() const { return header_; }
@@ -58,8 +58,8 @@ class Reader {
     ReadResult next(Block* block);
     const Damage& damage() const { return damage_; }
 
-    // Call it after kDamage. Goes to the next whole block after the damage, which next() then
-    // returns. False: there is no such block.
+    // Call it after kDamage. Searches the next whole block after the damage, which next() then
+    // returns. Returns false if there is none.
     bool skip_damage();
 
   private:

@@ -19,7 +19,7 @@ std::vector<std::byte> event_of(std::uint64_t sequence, std::uint16_t cpu, std::
 
 std::vector<std::byte> bytes_of_file(const std::string& path);
 
-// Whether a sanitizer is part of this program, and so of the others of the build.
+// Returns whether this program, and so the others of the build, has a sanitizer.
 bool is_sanitized();
 
 // Makes a folder, and removes it with its files at the end.

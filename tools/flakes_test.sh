@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# tools/kmes flakes through its command line, with a false bazel: usage, the choice of tests,
-# counts, kept logs, exit statuses.
+# Tests the command tools/kmes flakes with a fake bazel: usage, the choice of tests, counts, kept
+# logs, exit statuses.
 set -uo pipefail
 
 source tools/kmes_testing.sh
@@ -70,7 +70,7 @@ E2
     has "$OUT" 'FAIL default //a:bad 1 of 9'
     has "$OUT" 'FAIL tsan //a:bad 1 of 9'
     rm -r "$TEST_TMPDIR"/kmes-flakes.*
-    # A test that the summary omits is no pass.
+    # A test that the summary omits has not passed.
     echo '//a:good  PASSED in 2.3s' >"$TEST_TMPDIR/bazel-repeats"
     kmes 1 flakes --config default
     has "$OUT" 'FAIL default: Bazel shows 1 tests of 3'
@@ -79,8 +79,8 @@ E2
     last "$OUT" '1 tests without a failed run, 0 with one'
 }
 
-# A test that hangs or fails slowly in the first run has failed. A test that always takes so long is
-# left out.
+# A test that hangs or fails slowly in the first run has failed. A test that is always slow is left
+# out.
 test_flakes_of_the_first_run() {
     bazel_says 3 <<'E2'
 //a:good                                                               PASSED in 2.3s

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A BPF program that emits the same record kBpfRecords times, for the peers of the kernel: the
-// instructions of the loop, and what runs it. Records are made in the kernel, by
-// BPF_PROG_TEST_RUN, since no process can write them directly.
+// A BPF program that emits the same record kBpfRecords times, for the peers that are rings of the
+// kernel. BPF_PROG_TEST_RUN executes it, because a process cannot write to these rings itself.
 #ifndef KMES_BENCH_PEERS_BPF_PROGRAM_H
 #define KMES_BENCH_PEERS_BPF_PROGRAM_H
 
@@ -44,7 +43,7 @@ class BpfFd {
     const int fd_;
 };
 
-// A mapping that is unmapped with its owner.
+// A mapping that the destructor unmaps.
 class BpfMapping {
   public:
     BpfMapping(int fd, std::size_t bytes, int protection, off_t offset)
@@ -75,7 +74,7 @@ constexpr struct bpf_insn instruction(std::uint8_t code, std::uint8_t to, std::u
     return made;
 }
 
-// A map, or the first value of a map, in a register.
+// Appends the instruction that loads a map, or the address of its first value, into a register.
 inline void load_map(std::vector<struct bpf_insn>& code, std::uint8_t to, std::uint8_t kind,
                      int fd) {
     code.push_back(instruction(BPF_LD | BPF_DW | BPF_IMM, to, kind, 0, fd));
@@ -110,7 +109,7 @@ class BpfProgram {
     explicit BpfProgram(const std::vector<struct bpf_insn>& call)
         : program_(load(call), "the program") {}
 
-    // Emits at least `records` records, in one call. Returns how many.
+    // Emits at least `records` records in one call. Returns their number.
     std::uint64_t run(std::uint64_t records) {
         const std::uint64_t repeats = (records + kBpfRecords - 1) / kBpfRecords;
         LIBBPF_OPTS(bpf_test_run_opts, options, .data_in = packet_, .data_size_in = sizeof(packet_),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A ring of the kernel with its own reader, for kmes-consumers. Each is a shared object, as the
-// peers of peer.h.
+// A peer of kmes-consumers: a ring of the kernel with its own reader. Each peer is a shared object,
+// as those of peer.h.
 #ifndef KMES_BENCH_PEERS_CONSUMER_PEER_H
 #define KMES_BENCH_PEERS_CONSUMER_PEER_H
 
@@ -10,14 +10,14 @@
 
 namespace kmes::bench {
 
-// Made before the processes of the emitter and of the consumer are forked from its own.
+// Exists before the fork of the emitter and of the consumer, which inherit it.
 class ConsumerPeer {
   public:
     virtual ~ConsumerPeer() = default;
 
-    // Emits without an end, and waits where the ring is full.
+    // Emits without an end, and waits while the ring is full.
     virtual void emit() = 0;
-    // Reads so many records.
+    // Reads this number of records.
     virtual void consume(std::uint64_t records) = 0;
 };
 

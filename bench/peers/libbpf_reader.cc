@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The reader of libbpf for the kernel's BPF ring buffer, which is woken as the kernel decides. A
-// program of BPF emits while there is room.
+// The reader of libbpf for the kernel's BPF ring buffer, with the default wakes of the kernel. A
+// BPF program emits while there is room.
 #include <bpf/libbpf.h>
 
 #include "bench/peers/bpf_program.h"

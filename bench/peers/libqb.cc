@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// libqb's ring buffer, which overwrites, without its semaphore.
+// libqb's ring buffer in overwrite mode, without its semaphore.
 #include <qb/qbrb.h>
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// LTTng-UST: a tracepoint, recorded by a session in snapshot mode, which overwrites. The session
-// belongs to the caller (tools/lib/bench_peers.sh).
+// LTTng-UST: a tracepoint, recorded by a session in snapshot mode, which overwrites.
+// tools/lib/bench_peers.sh makes the session.
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
 #include "bench/peers/lttng_tracepoint.h"

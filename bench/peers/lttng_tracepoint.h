@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The tracepoint of lttng.cc, in the form that LTTng's macros read more than once.
+// The tracepoint of lttng.cc. LTTng's macros include this file more than once.
 #undef LTTNG_UST_TRACEPOINT_PROVIDER
 #define LTTNG_UST_TRACEPOINT_PROVIDER kmes_bench
 #undef LTTNG_UST_TRACEPOINT_INCLUDE

@@ -24,12 +24,12 @@ class Peer {
 
 struct PeerInfo {
     const char* name;
-    const char* leaves_out;  // what our event does in addition
+    const char* leaves_out;  // the work of a KMES event that the peer does not do
     // Throws std::runtime_error with the reason if this machine cannot run the peer.
     std::unique_ptr<Peer> (*make)(std::uint64_t payload_bytes);
 };
 
-// For peers whose slots have one size, known to the compiler.
+// A slot of a size known to the compiler, for peers with slots of one size.
 template <std::uint64_t kPayload>
 struct Slot {
     std::array<std::byte, record_bytes(kPayload)> bytes;

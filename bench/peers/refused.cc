@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A peer that no machine permits, for the test that kmes-bench leaves such a peer out.
+// A peer that fails on each machine. The test checks that kmes-bench leaves it out.
 #include "bench/peers/peer.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A peer that every machine permits, for the test of what is left out.
+// A peer that runs on each machine. The test checks that it has a row beside the refused one.
 #include "bench/peers/peer.h"
 
 namespace {

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Another workspace loads the rule kmes_conformance_test and runs it in shards, without a network:
-# with a consumer that passes, a consumer that fails, and a consumer whose failure is known. It also
-# analyses the suite as a dependency. Not under Bazel, because it starts Bazel.
+# Tests the rule kmes_conformance_test in another workspace, in shards and without a network. One
+# consumer passes, one fails, and one has a known failure. The test also lets Bazel analyse the
+# suite as a dependency. Do not run it under Bazel, because it starts Bazel.
 #
 #   workspace_test.sh TREE RUNNER CORRECT BROKEN
 set -uo pipefail
@@ -73,7 +73,8 @@ load("@kmes//conformance/bazel:defs.bzl", "kmes_conformance_test")
 BUILD
 }
 
-# passes_or_fails TARGET STATUS: Bazel: 0 all shards passed, 3 a shard failed.
+# runs TARGET STATUS: tests the target, and expects the status of Bazel (0: all shards passed, 3: a
+# shard failed).
 runs() {
     local status=0
     in_workspace test --test_env=KMES_TIMEOUT_SCALE --test_output=errors --nosandbox_debug "//:$1" \
@@ -100,7 +101,7 @@ test_shards() {
     done
 }
 
-# The default runner: analyses the suite's own sources, as far as that needs no compiler.
+# Tests the default runner: analyses the suite's sources, which needs no compiler.
 test_analysis() {
     in_workspace build --nobuild @kmes//conformance:kmes-conformance >"$WORK/analysis.log" 2>&1 ||
         fail "analysis: $(tail -n 20 "$WORK/analysis.log")"

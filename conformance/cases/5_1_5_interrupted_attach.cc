@@ -14,9 +14,9 @@ namespace {
 
 using enum Level;
 
-// One CPU moves to a new buffer, and the buffer is swapped once more at the `k`-th step of that. A
-// step is a served kmes_attach, an mmap, or an access to the mapped page. Returns false if there
-// was no such step.
+// One CPU moves to a new buffer, and the buffer is swapped once more at the `k`-th step of the
+// move. A step is a served kmes_attach, an mmap, or an access to the mapped page. Returns false if
+// there was no such step.
 bool swap_at_step_of_attach(Stage& stage, std::uint64_t k) {
     constexpr std::uint64_t kAccessesAtMost = 40;
     std::uint64_t steps = 0;

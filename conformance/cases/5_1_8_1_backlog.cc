@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A large unread backlog: more than a consumer copies, counts or delivers at once. What it keeps
-// from one part to the next must still hold if the ring has moved on in between: the beginning of
-// an event, a count, a position, that its buffer was replaced.
+// A large unread backlog: more than a consumer copies, counts or delivers at once. It keeps state
+// from one part to the next: the beginning of an event, a count, a position, the fact that its
+// buffer was replaced. That state must still hold if the ring has moved on in between.
 #include <bit>
 #include <memory>
 #include <string>
@@ -119,8 +119,8 @@ std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64
     return left;
 }
 
-// All unread events survive in the next buffer, but that one is overwritten before it is read. The
-// old buffer still has all of them.
+// All unread events survive in the next buffer, but that buffer is overwritten before it is read.
+// The old buffer still has all of them.
 void next_buffer_overtaken(Stage& stage) {
     constexpr std::uint64_t kLooks = 24;
     constexpr std::uint64_t kAccessesAtMost = 24;

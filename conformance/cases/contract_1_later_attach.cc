@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // A kmes_attach that fails after a change of generation (contract, decided on 2026-11-25). The
-// consumer delivers what is unread in the old buffer, and tries again at most 100 ms after a
-// failure. Or it delivers that, and exits with a non-zero status.
+// consumer delivers the unread events of the old buffer. Then it tries again at most 100 ms after
+// each failure, or exits with a non-zero status.
 #include <fmt/format.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -26,7 +26,7 @@ constexpr std::string_view kClause = "contract-1";
 const int kNotYet = layout().error_before_rings;
 const int kErrors[] = {kNotYet, ENOMEM, EMFILE, ENFILE, EPERM};
 
-// Calls between two attempts in which a thread does not rest.
+// True for calls that may be a rest between two attempts: all but these.
 bool may_rest_in(long call) {
     static constexpr long kRestless[] = {
         1091,           SYS_close,         SYS_mmap,    SYS_munmap,   SYS_fstat,
@@ -37,7 +37,7 @@ bool may_rest_in(long call) {
     return std::find(std::begin(kRestless), std::end(kRestless), call) == std::end(kRestless);
 }
 
-// Makes calls of kmes_attach fail, and checks what the consumer does in between. Create it before
+// Makes calls of kmes_attach fail, and checks the consumer's actions in between. Create it before
 // start().
 class FailingAttach {
   public:
@@ -130,7 +130,7 @@ struct FailingChange {
     int passed = 0;
 };
 
-// What the testee owes if it gives up.
+// The last event that the testee must deliver before it gives up.
 struct Owed {
     std::uint32_t cpu = 0;
     std::uint64_t sequence = 0;

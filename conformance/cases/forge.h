@@ -80,7 +80,7 @@ struct Forged {
     std::size_t cpus;
     Moment moment;
     Forge forge;
-    std::uint64_t capacity_bytes = 0;  // 0: as the command line says
+    std::uint64_t capacity_bytes = 0;  // 0: that of the command line
 
     CaseOutcome operator()(Stage& stage) const;
 };

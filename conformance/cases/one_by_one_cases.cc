@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A producer exactly as fast as the consumer: tail_pos moves past the event that is being read, and
-// no further, and the next event is whole.
+// A producer exactly as fast as the consumer: tail_pos moves just past the event that is being
+// read. The next event is whole.
 #include "conformance/cases/play.h"
 #include "conformance/play/moves.h"
 
@@ -63,7 +63,7 @@ class OneByOne {
     int left_;
     bool has_begun_ = false;
     std::uint64_t position_ = 0;
-    std::uint64_t number_ = 0;  // of the event under the read, from 1
+    std::uint64_t number_ = 0;  // of the event that is being read, from 1
     unsigned accesses_ = 0;     // to that event
     bool is_due_ = false;       // the event has not been torn yet
 };

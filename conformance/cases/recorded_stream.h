@@ -15,7 +15,7 @@
 
 namespace kmes::conformance {
 
-// One line that names the file and says what is wrong with it.
+// One line that names the file and its fault.
 class StreamError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

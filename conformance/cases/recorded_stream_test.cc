@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A record file as a stream of the suite: what is read from it, what a case does not play, and one
-// line for an invalid file.
+// A record file as a stream of the suite: the events read from it, and those that a case leaves
+// out. An invalid file gets one line.
 #include "conformance/cases/recorded_stream.h"
 
 #include <gmock/gmock.h>

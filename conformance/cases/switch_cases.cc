@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a consumer carries over from one buffer to the next (E15, E19), and what it owes of a buffer
-// whose successor it refuses (E10; contract, record R).
+// State that a consumer carries over from one buffer to the next (E15, E19). Also the events that
+// it must deliver from a buffer whose successor it refuses (E10; contract, record R).
 #include <functional>
 #include <string>
 #include <utility>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Random plays until a time limit. Random are the CPUs, the capacity, positions, sizes, the
-// producer's actions, and the accesses before which they happen. The seed determines every play.
+// Random plays until a time limit. The seed determines each play: the CPUs, the capacity,
+// positions, sizes, the producer's actions, and the accesses before which they happen.
 #ifndef KMES_CONFORMANCE_EXPLORER_SOAK_H_
 #define KMES_CONFORMANCE_EXPLORER_SOAK_H_
 

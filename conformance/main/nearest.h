@@ -11,8 +11,8 @@
 
 namespace kmes::conformance {
 
-// Returns at most `count` of `names`, best first. Names that contain `text` come first. The result
-// refers to `names`.
+// Returns at most `count` of `names`, best first. Names that contain `text` come first. Names that
+// differ from it in more than half of their letters are left out. The result refers to `names`.
 std::vector<std::string_view> nearest_names(const std::vector<std::string_view>& names,
                                             std::string_view text, std::size_t count);
 

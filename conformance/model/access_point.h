@@ -13,10 +13,10 @@ namespace kmes::conformance {
 enum class PointKind {
     access,  // of memory
     wait,    // entry into a futex wait on the word of a CPU: the kernel has not loaded the word yet
-    sleep,   // the begin of a phase: everything is delivered and all threads sleep
+    sleep,   // a phase begins: everything is delivered and all threads sleep
     // Only schedules of rows have these (conformance/play/row_schedule.h). `phase` is the number of
     // the step.
-    row_step,          // the producer step is played, `parameter` times where it has a count
+    row_step,          // the producer step is played, `parameter` times if it has a count
     row_access,        // the actions of a walk come before the consumer's `occurrence`-th access
     row_first_access,  // the same, but counts only the first access of each instruction to each
                        // field
@@ -26,8 +26,8 @@ constexpr bool is_of_a_row(PointKind kind) {
     return kind >= PointKind::row_step;
 }
 
-// Identifies an access of the testee, or another moment. It names the memory touched and not the
-// instruction, so it means the same access in every run, wherever the program is loaded: "in phase
+// Identifies an access of the testee, or another moment. It names the memory and not the
+// instruction, so it means the same access in every run, at any load address. An example: "in phase
 // 2, before the 3rd 8-byte read at offset 64 of CPU 0's buffer".
 struct AccessPoint {
     std::uint32_t phase = 0;  // of the scenario: counted from 0 (attach to first sleep)

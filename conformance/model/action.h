@@ -6,7 +6,7 @@
 
 namespace kmes::conformance {
 
-// What the producer or the scheduler does at an access point.
+// An action of the producer or the scheduler at an access point.
 enum class Action {
     nothing,
     emit,        // one event of `parameter` bytes (0: 70)
@@ -20,10 +20,11 @@ enum class Action {
     shrink,      // a resize to half of it (never below 64 KiB), and an event
     swap,        // a resize to the same capacity, without an event
     swap_twice,  // two swaps without an event between
-    nudge,       // of a retired buffer, where there is one (E19)
+    nudge,       // of a retired buffer, if there is one (E19)
     wake,        // a wake without an event
     reserve,     // the tail makes room for an event, which is published `parameter` accesses later
-    tear,        // overwrite everything, and put sizes of kind `parameter` where the header was
+    tear,        // overwrite everything, and put sizes of kind `parameter` at the place of the
+                 // header
     hold,  // hold this thread until the others have done all they can; emit events of `parameter`
            // bytes (0: small)
     overtake,    // tail_pos moves exactly to the end of the event that is being read, or of the

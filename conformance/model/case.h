@@ -32,24 +32,24 @@ using CaseFunction = std::function<CaseOutcome(Stage&)>;
 
 // One case. The texts are static.
 struct Case {
-    std::string_view id;  // `<clause>/<slug>`, unique, stable for ever: case-ids.txt pins it
+    std::string_view id;  // `<clause>/<slug>`, unique, stable forever: case-ids.txt pins it
     Level level = Level::must;
     std::string_view clause;       // the clause that it tests: "5.1.8.1-2", "E21", "contract-3"
     std::string_view title;        // a few words, for --list
-    std::string_view description;  // what the suite does to the testee, and why
-    std::string_view expectation;  // what a correct testee does
+    std::string_view description;  // the actions of the suite, and their reason
+    std::string_view expectation;  // the behaviour of a correct testee
     CaseFunction run;
     Demand demand = Demand::always;
     // The part of the exploration time of a whole run that this case gets (0 to 1).
     double explore_share = 0;
-    // Only the case of a row has these. The first says in one line what is wrong with a schedule
-    // for it (empty: nothing). The second describes a move of such a schedule in words.
+    // Only the case of a row has these. The first returns one line about a mistake in a schedule
+    // for it (empty: there is none). The second describes a move of such a schedule in words.
     std::function<std::string(const Schedule&)> schedule_problem = nullptr;
     std::function<std::string(const Move&)> describe_move = nullptr;
 };
 
-// Returns what is wrong with this list: an id without a clause, a duplicate id, an empty text.
-// Empty: nothing.
+// Returns a mistake in this list: an id without a clause, a duplicate id, an empty text. Empty:
+// there is none.
 std::string check_cases(const std::vector<Case>& cases);
 
 // Whether these settings include the case.

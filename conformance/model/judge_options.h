@@ -15,8 +15,8 @@ struct JudgeOptions {
     // The driver ended the run early, when a correct testee may still have had work to do. A record
     // that could still have come does not count as missing.
     bool cut_short = false;
-    // The clause of what the case stages. Findings use it if a fault does not show which clause it
-    // breaks (bytes misread, a valid buffer refused).
+    // The clause of the situation that the case stages. Findings use it if a fault does not show
+    // which clause it breaks (bytes misread, a valid buffer refused).
     std::string clause = "contract";
     // Per code. One more finding sums up the rest ("and 311 more of this kind").
     std::size_t maximum_findings_per_code = 8;

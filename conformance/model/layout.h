@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // The forms of the layout (docs/layouts.md) as data, and the form of this run. A process has one
-// form from its start to its end: the environment variable KMES_CONFORMANCE_LAYOUT names it, and a
-// program that is asked for another form executes itself again. Constants and tables of cases are
-// therefore initialised with the numbers of the form.
+// form from its start to its end: KMES_CONFORMANCE_LAYOUT in the environment names it. For another
+// form, a program executes itself again. Constants and tables of cases are therefore initialised
+// with the numbers of the form.
 #ifndef KMES_CONFORMANCE_MODEL_LAYOUT_H_
 #define KMES_CONFORMANCE_MODEL_LAYOUT_H_
 
@@ -18,7 +18,7 @@ namespace kmes::conformance {
 
 // The arguments of kmes_attach.
 enum class AttachArguments {
-    all_cpus,          // (fds, count, capacity): all CPUs at once, ERANGE where slots are missing
+    all_cpus,          // (fds, count, capacity): all CPUs at once, ERANGE if slots are missing
     one_cpu,           // (cpu_id, capacity): one descriptor, EINVAL after the last CPU
     one_cpu_or_count,  // the same; cpu_id 0xFFFFFFFF asks for the number of slots
 };
@@ -38,7 +38,7 @@ struct Layout {
     AttachArguments attach;
     int error_before_rings;  // of an attach in the boot phase
 
-    // Of all CPUs at once, with an answer to too few slots.
+    // Whether kmes_attach attaches all CPUs at once, and reports too few slots.
     constexpr bool attaches_all_cpus() const { return attach == AttachArguments::all_cpus; }
 };
 
@@ -50,16 +50,16 @@ std::span<const Layout, kLayouts> all_layouts();
 // By either name, in capital or small letters. Null: no form has the name.
 const Layout* find_layout(std::string_view name);
 
-// The form of this process. It is the first one where the variable is not set or names no form.
+// The form of this process. It is the first one if the variable is not set or names no form.
 const Layout& layout();
 bool is_default_layout();
-// Its name; empty for the default form. For what is written down only if it is another one.
+// Its name; empty for the default form. For texts that name the form only if it is another one.
 std::string other_layout();
 
 // "A", "B", "C" or "D", for messages.
 std::string layout_names();
 
-// The entry for the form of this process. For tables that are written down a second time.
+// The entry for the form of this process. For tables that repeat its numbers.
 std::uint64_t of_layout(const std::array<std::uint64_t, kLayouts>& numbers);
 
 }  // namespace kmes::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How much of an event is in the ring.
+// The part of an event that is in the ring.
 #include "conformance/model/operations.h"
 
 namespace kmes::conformance {

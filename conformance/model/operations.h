@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The arguments of the operations of a History and of its log: how a run begins, the options of an
-// emission or a swap, and the possible faults of a buffer. Plain data.
+// The arguments of the operations of a History and of its log: the beginning of a run, options of
+// emissions and swaps, possible faults of a buffer. Plain data.
 #ifndef KMES_CONFORMANCE_MODEL_OPERATIONS_H_
 #define KMES_CONFORMANCE_MODEL_OPERATIONS_H_
 
@@ -18,8 +18,8 @@ inline constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max(
 
 using BufferIndex = std::size_t;
 
-// How the run begins. Capacities are powers of two from 64 bytes on. (The minimum of 64 KiB is a
-// rule for the configuration.)
+// The beginning of a run. Capacities are powers of two from 64 bytes on. (The minimum of 64 KiB is
+// a rule for the configuration.)
 struct HistorySettings {
     std::uint32_t cpus = 1;
     std::uint64_t capacity_bytes = 65536;
@@ -40,8 +40,8 @@ enum class EmitStyle : std::uint8_t {
     call,    // over 50 % or over MaxEventSize: refused, no sequence number is used (event model)
 };
 
-// How much of an unpublished event is in the ring: of a reservation, or of one event of a pending
-// batch. The other bytes are still the old ones.
+// The part of an unpublished event that is in the ring: of a reservation, or of one event of a
+// pending batch. The other bytes are still the old ones.
 enum class Written : std::uint8_t {
     whole,
     half,     // the header, and the first half of the payload
@@ -49,9 +49,9 @@ enum class Written : std::uint8_t {
     nothing,  // the room is made, but no byte is written
 };
 
-// How much of a pending batch is in the ring. The events before `event` (counted from 0) are whole,
-// and that one is as `written` says. Nothing of the later events is written, unless `written` is
-// whole: then all are.
+// The part of a pending batch that is in the ring. The events before `event` (counted from 0) are
+// whole, and that one is as `written` says. Nothing of the later events is written, unless
+// `written` is whole: then all are.
 struct BatchWritten {
     Written written = Written::whole;
     std::uint32_t event = 0;
@@ -64,7 +64,7 @@ inline constexpr std::string_view kWrittenNames[] = {"whole", "half", "header", 
 std::uint64_t written_bytes(Written written, std::uint64_t header_bytes,
                             std::uint64_t payload_bytes);
 
-// How a swap sets the positions of the new buffer (E11).
+// The rule for the positions of a swap's new buffer (E11).
 enum class PositionRule : std::uint8_t {
     keep,     // an event has the same position in both buffers
     tail_at,  // tail_pos of the new buffer is `position`

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// All that is kept of a failed run: what the oracle needs to judge it again without a testee, what
-// the runner needs to repeat it, and what a person needs to understand it. Plain data.
+// The record of a failed run. The oracle can judge it again without a testee, the runner can repeat
+// it, and a person can understand it. Plain data.
 #ifndef KMES_CONFORMANCE_MODEL_RUN_RECORD_H_
 #define KMES_CONFORMANCE_MODEL_RUN_RECORD_H_
 
@@ -20,11 +20,11 @@ namespace kmes::conformance {
 
 struct RunRecord {
     std::optional<Schedule> schedule;  // of an explored case
-    // The accesses of the run in which the schedule was played, in order. They say which point is
+    // The accesses of the run in which the schedule was played, in order. They show which point is
     // one earlier. Empty: not known. Bounded.
     std::vector<AccessPoint> points;
-    HistoryLog history;                 // what the producer did, as the oracle recorded it
-    std::string report;                 // what the testee wrote, unchanged
+    HistoryLog history;                 // the producer's operations, as the oracle recorded them
+    std::string report;                 // the report of the testee, unchanged
     std::uint64_t report_left_out = 0;  // bytes at its end that are not kept (a flood)
     JudgeOptions judge_options;
     // Findings of the driver (a lost wake-up, a crash), which do not follow from the records.

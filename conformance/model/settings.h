@@ -18,8 +18,8 @@ namespace kmes::conformance {
 
 class Debugger;  // an interface of conformance/stage
 
-// How far interleavings are explored (--explore). All explored cases of a run share the seconds. 0:
-// no limit, every point of every scenario.
+// The extent of the exploration (--explore). All explored cases of a run share the seconds. 0: no
+// limit, every point of every scenario.
 struct ExploreSettings {
     bool on = true;
     double seconds = 25;  // --explore quick
@@ -34,7 +34,7 @@ struct ExplorePart {
     std::uint32_t total = 1;
 };
 
-// How the suite stops at single accesses of the testee (--stepper).
+// The method by which the suite stops at single accesses of the testee (--stepper).
 enum class Stepper { automatic, guards, watchpoints, single_step };
 inline constexpr std::string_view kStepperNames[] = {"auto", "guards", "watchpoints",
                                                      "single-step"};
@@ -61,7 +61,7 @@ struct StageSettings {
     bool as_published = false;
     // Seconds of the case `soak` (--soak); 0: the case does not run.
     double soak_seconds = 0;
-    // What this run plays of a search that several shards share.
+    // This run's part of a search that several shards share.
     ExplorePart part;
     // The record file whose events the cases `stream` emit (--stream); empty: they do not run.
     std::string stream;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What happened in a run, step by step, on both sides: for the trace of a failure and for its file.
-// Plain data that the stage fills. Knows no way to print.
+// The steps of a run, on both sides: for the trace of a failure and for its file. Plain data that
+// the stage fills. Knows no way to print.
 #ifndef KMES_CONFORMANCE_MODEL_TIMELINE_H_
 #define KMES_CONFORMANCE_MODEL_TIMELINE_H_
 
@@ -78,7 +78,7 @@ class Timeline {
     // The last step, whose outcome may become known only later. Before: at least one add.
     TimelineStep& last() { return steps_.back(); }
     const std::vector<TimelineStep>& steps() const { return steps_; }
-    // How many steps are left out after the first kFirst; 0: none.
+    // The number of steps that are left out after the first kFirst; 0: none.
     std::uint64_t left_out() const { return left_out_; }
     bool empty() const { return steps_.empty(); }
     // Restores a timeline from a file.

@@ -37,11 +37,11 @@ std::optional<Verdict> verdict_from_name(std::string_view name);
 
 struct RunRecord;
 
-// How much an explored case has played.
+// The extent of an explored case's plays.
 struct Explored {
     std::uint64_t schedules = 0;
     double seconds = 0;
-    bool whole = false;  // every point of its scenarios, and not only what the time allowed
+    bool whole = false;  // every point of its scenarios, not only those for which there was time
     // Plays left out, because an equivalent one was played (equivalence of neighbouring accesses).
     std::uint64_t saved = 0;
 };

@@ -104,10 +104,10 @@ struct Idle {
         for (const auto& [tid, time] : by_thread) sum += time.ready;
         return sum;
     }
-    // How many processors the threads would use if each had one whenever it wants. A thread counts
-    // with its share of the time in which it was not waiting for a processor. A thread that spins
-    // wants a whole processor on any machine. Several threads that work a little in turn do not
-    // want more on a busy machine, however long each waits.
+    // The number of processors that the threads would use if each had one whenever it wants. A
+    // thread counts with its share of the time in which it was not waiting for a processor. A
+    // thread that spins wants a whole processor on any machine. Several threads that work a little
+    // in turn do not want more on a busy machine, however long each waits.
     double processors_wanted() const {
         double sum = 0;
         for (const auto& [tid, time] : by_thread) {
@@ -117,7 +117,7 @@ struct Idle {
         return sum;
     }
     // Whether a thread used at least the share `least` of a processor, and never slept. That proves
-    // a spinner on a machine so busy that no two threads get the same share: load takes the
+    // a spinner on a machine so busy that no two threads get the same share. Load takes the
     // processor from a thread, but does not keep it from sleeping.
     bool has_restless_thread(double least) const {
         return std::any_of(by_thread.begin(), by_thread.end(), [&](const auto& each) {
@@ -252,7 +252,7 @@ struct IdleSamples {
     bool is_over() const {
         return is_quiet() || (count >= kSamples && (burns() || hardly_sleeps()));
     }
-    // Returns what was observed, or "" for an idle consumer.
+    // Returns the observation, or "" for an idle consumer.
     std::string fault() const {
         if (all.waits_without_sleep() && count == 0)
             return fmt::format(

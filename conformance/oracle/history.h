@@ -95,7 +95,7 @@ struct Buffer {
     std::uint64_t capacity = 0;
     std::uint64_t start_position = 0;
     std::uint64_t write_pos = 0;       // published
-    std::uint64_t write_frontier = 0;  // including what a pending batch has written
+    std::uint64_t write_frontier = 0;  // including the bytes of a pending batch
     std::uint64_t tail_pos = 0;
     bool boot = false;
     bool retired = false;
@@ -104,7 +104,7 @@ struct Buffer {
     BufferFault fault = BufferFault::none;
     std::string fault_detail;
     std::vector<GenerationValue> generations;  // oldest first; the last is the current one
-    // Every event that it ever held, by position. Those before tail_index are overwritten.
+    // Every event that was ever in it, by position. Those before tail_index are overwritten.
     std::vector<Placement> placements;
     std::size_t tail_index = 0;
     std::size_t published_count = 0;  // placements before this index are published
@@ -122,7 +122,7 @@ struct Buffer {
     bool attached() const { return attached_operation != kNever; }
 };
 
-// What the metadata page of a buffer must contain.
+// The expected content of a buffer's metadata page.
 struct ExpectedMetadata {
     std::uint16_t cpu_id = 0;
     std::uint64_t capacity = 0;
@@ -147,7 +147,7 @@ class History {
     // --- The producer ---
 
     // One event (5.1.7). While a batch is pending on this CPU, it is an emission that interrupts
-    // the batch: it appends after what the batch has written, and publishes all of it (E16).
+    // the batch. It appends after the events of the batch, and publishes all of them (E16).
     Emitted emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style = EmitStyle::kernel);
 
     // Uses a sequence number without an event (5.1.7 step 5; an NMI inside an emission, E16).
@@ -173,7 +173,7 @@ class History {
     void batch_end(std::uint32_t cpu);
 
     // Replaces the buffer of this CPU and returns the new one. The old buffer is frozen and stays
-    // readable (5.1.8.3, 5.1.8.4, E10). What a pending batch has written is published first.
+    // readable (5.1.8.3, 5.1.8.4, E10). The events of a pending batch are published first.
     BufferIndex swap(std::uint32_t cpu, const SwapSpec& spec);
 
     // The boot hand-over of one CPU (5.1.2): a swap from the boot buffer to generation
@@ -209,7 +209,7 @@ class History {
     // written, was `report_bytes`. Call it only if a correct consumer owes nothing:
     // - The wait began, or found its counter, after the last recorded publication and swap of this
     //   CPU. A wait with a timeout must have begun after the last publication.
-    // - No wake is on its way to the consumer, and the driver holds none of its threads.
+    // - No wake for the consumer is pending, and the driver holds none of its threads.
     //
     // Every event that survives here must be in the report by now.
     void checkpoint_idle(std::uint32_t cpu, BufferIndex buffer, std::uint64_t report_bytes);
@@ -245,8 +245,8 @@ class History {
     // surviving event. Returns the first difference, or an empty string.
     std::string compare_data(BufferIndex buffer, std::span<const std::uint8_t> data) const;
 
-    // How many payload bytes of overwritten events are kept. They show which event's bytes a torn
-    // event was mixed with.
+    // The number of payload bytes of overwritten events to keep. They show which event's bytes are
+    // mixed into a torn event.
     void set_kept_payload_bytes(std::uint64_t bytes) { log_.kept_payload_bytes = bytes; }
     // Payload bytes in memory: these, and all that the current buffers hold.
     std::uint64_t payload_bytes_in_memory() const { return kept_payload_bytes_; }
@@ -267,8 +267,8 @@ class History {
         std::vector<Checkpoint> checkpoints;
         bool batch_pending = false;
         bool tolerated = false;
-        // What is in the ring of the reservation or of the pending batch. events[in_flight_at] is
-        // the partly written event.
+        // The part of the reservation or of the pending batch that is in the ring.
+        // events[in_flight_at] is the partly written event.
         Written in_flight = Written::whole;
         std::size_t in_flight_at = 0;
         std::size_t released_count = 0;

@@ -9,7 +9,7 @@
 namespace kmes::conformance {
 namespace {
 
-// How many events all swaps of one log may copy: more than in any run.
+// The most events that all swaps of one log may copy: more than in any run.
 constexpr std::uint64_t kMaximumCopied = 4'000'000;
 // The size of all events of one log: more than ten laps of the largest buffer.
 constexpr std::uint64_t kMaximumEventBytes = std::uint64_t{4} << 30;

@@ -4,8 +4,8 @@
 // missing or miscounted. Pure: the same input gives the same findings, in the same order. Knows no
 // process and no memory.
 //
-// A correct consumer is never blamed. judge_missing.cc says what a consumer owes, and gives the
-// reason of each excuse.
+// A correct consumer is never blamed. judge_missing.cc defines the events that a consumer owes, and
+// gives the reason of each excuse.
 #ifndef KMES_CONFORMANCE_ORACLE_JUDGE_H_
 #define KMES_CONFORMANCE_ORACLE_JUDGE_H_
 
@@ -46,8 +46,8 @@ class Progress {
     std::uint64_t delivered_count(std::uint32_t cpu) const;
 
     // The oldest published event that survives in the current buffer of this CPU and is newer than
-    // all delivered ones. A testee with any buffer of this CPU must deliver it sooner or later,
-    // because the swap has woken a consumer on a retired buffer (E3). nullptr: it owes nothing now.
+    // all delivered ones. A testee with any buffer of this CPU must deliver it sooner or later. One
+    // with a retired buffer, too: the swap has woken it (E3). nullptr: it owes nothing now.
     const Event* first_undelivered(std::uint32_t cpu) const;
 
   private:

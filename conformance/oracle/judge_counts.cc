@@ -284,7 +284,7 @@ void judge_refusals(Context& context, const CpuView& view) {
                              message, 0, (*refusal)->line);
     }
     const bool must = newest != nullptr && must_refuse(newest->fault);
-    // After the end event of a CPU the consumer looks at nothing of it.
+    // After the end event of a CPU, the consumer need not check its buffers.
     if (!must || view.ended() || context.options.cut_short) return;
     context.findings.add(FindingCode::not_refused,
                          clause_by_situation(context.options.clause, "5.1.6.1"), view.cpu,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Where what stands in a metadata page (5.1.6.1 to 5.1.6.3), and in the header of an event (event
-// model). For those who look at accesses or write such bytes themselves; the core is not asked.
+// The offsets of the fields of the metadata page (5.1.6.1 to 5.1.6.3) and of an event's header
+// (event model). For code that checks accesses, or that writes such bytes itself. Does not use the
+// core.
 #ifndef KMES_CONFORMANCE_ORACLE_LAYOUT_H_
 #define KMES_CONFORMANCE_ORACLE_LAYOUT_H_
 
@@ -17,9 +18,9 @@ inline constexpr std::uint64_t kGenerationOffset = 32;
 inline constexpr std::uint64_t kWritePosOffset = 64;
 inline constexpr std::uint64_t kTailPosOffset = 72;
 inline constexpr std::uint64_t kFutexCounterOffset = 128;
-// Of the form of the layout that this process has (docs/layouts.md).
-// (References to what a constructor function has set before any other initialisation. clang gives
-// no order to the initialisation of inline variables, and tables of cases use these numbers.)
+// The offset in this process's form of the layout (docs/layouts.md). (These are references to
+// values that a constructor function sets before any other initialisation. clang gives no order to
+// the initialisation of inline variables, and tables of cases use these numbers.)
 extern const std::uint64_t& kNeedWakeOffset;
 
 inline constexpr std::uint64_t kEventSizeAt = 0;
@@ -33,7 +34,7 @@ struct Field {
     std::string_view name;
 
     constexpr bool holds(std::uint64_t byte) const { return overlaps(byte, 1); }
-    // Some of `size` bytes from `begin` on are of this field.
+    // Whether some of the `size` bytes from `begin` on belong to this field.
     constexpr bool overlaps(std::uint64_t begin, std::uint64_t size) const {
         return begin < offset + bytes && offset < begin + size;
     }

@@ -42,8 +42,8 @@ struct Record {
     std::uint64_t end_offset = 0;    // after its newline
 };
 
-// A line that is no record. `message` names the field, what is wrong with it, and what would be
-// correct, and quotes the line (escaped, bounded).
+// A line that is no record. `message` names the field, its mistake and the correct form, and quotes
+// the line (escaped, bounded).
 struct MalformedLine {
     std::uint64_t line = 0;
     std::uint64_t begin_offset = 0;
@@ -111,7 +111,7 @@ class RecordParser {
 };
 
 // Parses one line without its newline. On success fills `record` (except line and offsets) and
-// returns an empty string. Otherwise returns what is wrong, without the quoted line.
+// returns an empty string. Otherwise returns the mistake, without the quoted line.
 std::string parse_record_line(std::string_view line, Record& record);
 
 // Quotes bytes for a message: in double quotes, all but printable ASCII as \xNN, with "..." after

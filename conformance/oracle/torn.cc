@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Says where the bytes of a torn payload came from, as far as a digest can tell: a misread header,
-// another event, or a mixture with what overwrote it. Only for the message: a torn event is a
+// Finds the origin of a torn payload's bytes, as far as a digest shows it: a misread header,
+// another event, or a mixture with the overwriting bytes. Only for the message: a torn event is a
 // failure in any case.
 #include <algorithm>
 #include <vector>
@@ -12,7 +12,7 @@ namespace kmes::conformance::internal {
 namespace {
 
 // The inverse of the prime modulo 2^64, which an odd number has. Newton's iteration doubles the
-// number of right bits; a number is its own inverse in the lowest three.
+// number of correct bits; a number is its own inverse in the lowest three.
 constexpr std::uint64_t inverse_of(std::uint64_t odd) {
     std::uint64_t inverse = odd;
     for (int bits = 3; bits < 64; bits *= 2) inverse *= 2 - odd * inverse;

@@ -26,7 +26,7 @@ struct AccessStep {
     std::function<void(const GuardHit&)> act;
 };
 
-// Wakes the sleeping consumer with what `wake` emits, and calls `act` before its k-th access
+// Wakes the sleeping consumer with the events of `wake`, and calls `act` before its k-th access
 // (counted from 1). Accesses to `pages` pages from `first_page` on count, in the buffers of `cpus`.
 // Afterwards everything is delivered and the consumer sleeps again. Returns false if there is no
 // k-th access.

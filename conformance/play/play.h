@@ -35,8 +35,8 @@ CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uin
 // Whether the report contains everything that is published on a CPU.
 bool is_delivered(const Stage& stage, std::uint32_t cpu);
 
-// Whether a thread that enters this wait sleeps on undelivered events: the wait is on CPU 0's
-// current buffer, need_wake is set, and something published is not in the report.
+// Whether a thread that enters this wait sleeps on undelivered events. The wait is on CPU 0's
+// current buffer, need_wake is set, and a published event is not in the report.
 bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait);
 
 // Whether the wait is longer than a consumer of several CPUs may rely on (contract: 100 ms at
@@ -70,17 +70,17 @@ void set_up_one_cpu(Stage& stage, std::uint64_t capacity_bytes);
 std::uint64_t write_pos(Stage& stage, std::uint32_t cpu);
 std::uint64_t capacity(Stage& stage, std::uint32_t cpu);
 
-// Wakes the sleeping consumer of `cpu` with one event, stops it at each access to the metadata
-// page, and calls `act` before its `k`-th access (counted from 1). Afterwards everything owed is
+// Wakes the sleeping consumer of `cpu` with one event, and stops it at each access to the metadata
+// page. Calls `act` before its `k`-th access (counted from 1). Afterwards everything owed is
 // delivered and the consumer sleeps again. Returns false if it slept before a k-th access, or has
 // refused the buffer.
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                    const std::function<void()>& act);
-// As act_at_access, but `wake` emits what wakes the consumer.
+// As act_at_access, but `wake` emits the events that wake the consumer.
 bool act_at_access_of(Stage& stage, std::uint32_t cpu, std::uint64_t k,
                       const std::function<void()>& wake, const std::function<void()>& act);
 
-// Which accesses of a walk count: all, or the first of each instruction to each field.
+// The accesses of a walk that count: all, or the first of each instruction to each field.
 enum class Counted { all, first_of_each };
 struct AccessNumber {
     Counted counted = Counted::all;
@@ -91,7 +91,7 @@ struct AccessNumber {
 // A consumer that makes more accesses than this in a walk before it sleeps has met a spin.
 inline constexpr std::uint64_t kWalkAccessesAtMost = 63;
 
-// Which plays of a walk are played. A play is an action before one access.
+// The chosen plays of a walk. A play is an action before one access.
 struct WalkChoice {
     // nullopt: before the first access, then before the second, and so on.
     std::optional<std::vector<AccessNumber>> only = {};

@@ -22,10 +22,10 @@ constexpr std::size_t kPointsRecorded = 4096;
 // The limit for finding out which of several moves are needed; `shrink` has a larger one.
 constexpr std::uint32_t kPlaysToShrink = 120;
 constexpr int kFailuresInARow = 2;
-// Play until one fails: if threads race, not every play does.
+// The maximum number of plays until one fails: if threads race, not every play does.
 constexpr int kPlaysToTell = 4;
 
-// Adds the accesses, which say for `shrink` what is one access earlier or later.
+// Adds the accesses, by which `shrink` moves a point one access earlier or later.
 std::shared_ptr<const RunRecord> with_points(const RunRecord& record,
                                              const std::vector<TraceEntry>& trace) {
     auto made = std::make_shared<RunRecord>(record);

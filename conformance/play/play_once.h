@@ -41,8 +41,7 @@ struct Confirmed {
 };
 
 // Plays a failing schedule again: as moves, then with fewer of them, and finally with a full
-// timeline. A failure that does not repeat is a failure all the same: the oracle has judged what
-// happened.
+// timeline. A failure that does not repeat is still a failure: the oracle has judged the run.
 Confirmed confirm(const Failure& failure, const StageSettings& settings,
                   const std::function<Played(const StageSettings&, const Schedule&)>& play);
 

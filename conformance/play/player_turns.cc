@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A player whose moves come by turns (turns.h). Before each access of a thread, and while all
-// sleep, it decides who acts next. See player.h.
+// sleep, it chooses the next actor. See player.h.
 #include <algorithm>
 #include <chrono>
 
@@ -72,7 +72,7 @@ std::optional<pid_t> Player::must_yield_to(pid_t thread) const {
 
 void Player::yield_turn(const AccessPoint& point, pid_t thread) {
     const std::uint64_t before = accesses_;
-    // What happens meanwhile is recorded after it.
+    // The actions meanwhile are recorded after it.
     const std::size_t at = trace_.drawn.size();
     trace_.drawn.push_back({point, Action::yield, 0});
     held_.push_back(thread);

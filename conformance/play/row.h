@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A case as a row of a table, and how it is played.
+// A case as a row of a table, and the functions that play it.
 #ifndef KMES_CONFORMANCE_PLAY_ROW_H_
 #define KMES_CONFORMANCE_PLAY_ROW_H_
 
@@ -20,7 +20,7 @@ namespace kmes::conformance {
 
 // The rings and the environment of the testee.
 struct Setup {
-    std::uint32_t cpus = 0;  // 0: as the command line says
+    std::uint32_t cpus = 0;  // 0: that of the command line
     Amount capacity = usual();
     std::function<void(RingsSetup&)> rings = {};  // changes the other settings of the rings
     std::optional<Amount> position = {};          // of CPU 0 at the start; none: 0 on all CPUs

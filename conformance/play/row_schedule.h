@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The schedule of a row: which of its producer steps are played, and at which accesses of its
-// walks. A whole run of a row plays all of them. A single failed play becomes a schedule with one
-// access, which can be saved, replayed and made smaller. Knows no stage.
+// The schedule of a row: the producer steps that are played, and the accesses of its walks. A whole
+// run of a row plays all of them. A single failed play becomes a schedule with one access, which
+// can be saved, replayed and made smaller. Knows no stage.
 #ifndef KMES_CONFORMANCE_PLAY_ROW_SCHEDULE_H_
 #define KMES_CONFORMANCE_PLAY_ROW_SCHEDULE_H_
 
@@ -31,8 +31,8 @@ enum class StepRole {
     walk,       // actions before accesses of the consumer
 };
 StepRole role_of(const Step& step);
-// How often a producer step acts, if the row gives a number. For a walk: the number of its spurious
-// wakes after the first one.
+// The number of actions of a producer step, if the row gives one. For a walk: the number of its
+// spurious wakes after the first one.
 std::optional<std::uint64_t> count_of(const Step& step);
 // The greatest access number that a walk may have in a schedule.
 std::uint64_t last_access_of(const Step& walk);
@@ -62,13 +62,13 @@ AccessPoint point_of(std::uint32_t walk, std::uint32_t cpu, const AccessNumber& 
 // A schedule of all producer steps of the row and these plays.
 Schedule schedule_of(const RowSteps& row, std::uint64_t seed, std::span<const AccessPoint> plays);
 
-// Returns one line that says what is wrong with a schedule for this row; empty: nothing.
+// Returns one line about the mistake in a schedule for this row; empty: there is none.
 std::string problem_of(const Schedule& schedule, const RowSteps& row);
 
 // Describes a move of such a schedule in words.
 std::string describe(const Move& move, const RowSteps& row);
 
-// Which parts of a row are played.
+// The chosen parts of a row.
 class RowChoice {
   public:
     // nullptr: all parts. Both must outlive this object, and problem_of must accept the schedule.
@@ -76,7 +76,7 @@ class RowChoice {
 
     bool is_whole() const { return schedule_ == nullptr; }
     bool plays(const Step& step) const;
-    // How often the step acts; `as_written` is the number of the row.
+    // The number of actions of the step; `as_written` is the number of the row.
     std::uint64_t count(const Step& step, std::uint64_t as_written) const;
     // The chosen accesses of a walk on this CPU. nullopt: each access in turn.
     std::optional<std::vector<AccessNumber>> accesses(const Step& walk, std::uint32_t cpu) const;

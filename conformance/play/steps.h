@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The steps of a row: what the producer does, before which accesses of the testee, and what a case
-// waits for. Plain data. Producer steps act on the current CPU, which is CPU 0 outside of OnCpu and
-// OnEachCpu.
+// The steps of a row: the producer's actions, the accesses of the testee before which they come,
+// and the waits of the case. Plain data. Producer steps act on the current CPU, which is CPU 0
+// outside of OnCpu and OnEachCpu.
 #ifndef KMES_CONFORMANCE_PLAY_STEPS_H_
 #define KMES_CONFORMANCE_PLAY_STEPS_H_
 
@@ -174,7 +174,7 @@ struct OnCpu {  // the CPU is modulo the number of CPUs
 struct OnEachCpu {
     Steps steps;
 };
-struct Call {  // a function, for what no other step says
+struct Call {  // a function, for actions without a step of their own
     std::function<void(Stage&)> function;
 };
 // Ends the walks inside when they have taken long together (WalkLimit).

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Decides who acts next: the threads of the testee, or sources, each of which is a list of producer
-// actions. Each of them has a priority, and the highest that can act does. Everything follows from
-// the seed and from the order of the steps. There are two ways:
+// Chooses the next actor: a thread of the testee, or a source, which is a list of producer actions.
+// Each of them has a priority, and the highest that can act does. Everything follows from the seed
+// and from the order of the steps. There are two ways:
 // - By priority (probabilistic concurrency testing): at a few random steps, drawn beforehand, the
 //   last actor gets the lowest priority. If a fault needs n such changes, the chance to find it
 //   falls with the n-th power of the number of steps. It does not fall with the number of

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What may precede the store to need_wake and the second check, other than a wake, a drain and an
+// Situations before the store to need_wake and the second check, other than a wake, a drain and an
 // empty ring. A consumer that omits a barrier or a check only then is correct in every plain
 // iteration.
 #ifndef KMES_CONFORMANCE_PLAY_UNUSUAL_ROUND_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What several threads of the runner need so that each can trace a testee at the same time.
+// Support for several threads of the runner that each trace a testee at the same time.
 #ifndef KMES_CONFORMANCE_PLAY_WORKERS_H_
 #define KMES_CONFORMANCE_PLAY_WORKERS_H_
 

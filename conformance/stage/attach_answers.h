@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What kmes_attach answers: the current buffers of the rings, or what the case says instead.
+// The answers to kmes_attach: the current buffers of the rings, or an error or a capacity that the
+// case sets.
 #ifndef KMES_CONFORMANCE_STAGE_ATTACH_ANSWERS_H_
 #define KMES_CONFORMANCE_STAGE_ATTACH_ANSWERS_H_
 
@@ -21,18 +22,20 @@ class AttachAnswers {
     AttachAnswers(const StageSettings& settings, const ServedBuffers& buffers)
         : settings_(settings), buffers_(buffers) {}
 
-    // Answers of the first attach calls: errors, in this order.
+    // Sets the errors that the first attach calls return, in this order.
     void set_errors(std::vector<int> errors) { errors_.assign(errors.begin(), errors.end()); }
-    // What *capacity says instead of the truth. Throws Stop where the module answers.
+    // Sets the value, in bytes, that kmes_attach stores in *capacity instead of the true one.
+    // Throws Stop if the module answers kmes_attach.
     void set_reported_capacity(std::uint64_t bytes);
     bool reports_other_capacity() const { return reported_capacity_bytes_.has_value(); }
-    // See Tracer::set_least_fd. Throws Stop where the module answers.
+    // Sets the lowest descriptor of the answer: see Tracer::set_attach_call. Throws Stop if the
+    // module answers kmes_attach.
     void set_least_fd(int fd);
     int least_fd() const { return least_fd_; }
 
-    // The answer to one call.
+    // Returns the answer to the next call.
     AttachAnswer next(const Rings& rings);
-    // How the tracer serves this buffer.
+    // Returns how the tracer serves this buffer.
     ServedBuffer served(const Rings& rings, BufferIndex buffer) const;
 
   private:

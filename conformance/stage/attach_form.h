@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which kmes_attach the tracer serves in a form of the layout.
+// Selects the kmes_attach that the tracer serves for a form of the layout.
 #ifndef KMES_CONFORMANCE_STAGE_ATTACH_FORM_H_
 #define KMES_CONFORMANCE_STAGE_ATTACH_FORM_H_
 

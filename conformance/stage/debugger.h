@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Somebody who looks over the stage's shoulder (--debug): is called at each thing that the testee
-// does, while its thread stands still, before the stage acts on it. Knows no way to ask anybody.
+// The interface of --debug. The stage calls the debugger at each event of the tracer, before it
+// acts on the event. The thread of the event is stopped meanwhile. Knows no user interface.
 #ifndef KMES_CONFORMANCE_STAGE_DEBUGGER_H_
 #define KMES_CONFORMANCE_STAGE_DEBUGGER_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The finding about a consumer that has ended too early, or in a wrong way.
+// The finding for a consumer that has ended too early or incorrectly.
 #ifndef KMES_CONFORMANCE_STAGE_END_FINDING_H_
 #define KMES_CONFORMANCE_STAGE_END_FINDING_H_
 
@@ -14,15 +14,16 @@ namespace kmes::conformance {
 
 struct StageParts;
 
-// The testee has ended before the case was over. Throws Stop; GivenUp, if the case allows the end;
-// or SuiteError, if the testee could not be started.
+// Ends the case because the testee has ended first. Throws GivenUp if the case allows this end,
+// SuiteError if the testee did not start, and Stop otherwise.
 [[noreturn]] void stop_ended(StageParts& parts);
-// Throws Stop if a process besides the testee has called kmes_attach. It was to read some of the
-// CPUs, so that it may explain what the testee does. `what` is that.
+// Throws Stop if another process than the testee has called kmes_attach: that process may read some
+// of the CPUs, which would explain the fault. `what` describes the fault of the testee.
 void stop_if_foreign(const StageParts& parts, const std::string& what);
-// Throws Stop at the first malformed line: it may be the very record that is waited for.
+// Throws Stop if the report has a malformed line: this line may be the record that the case waits
+// for.
 void stop_at_malformed(const RecordParser& records);
-// The last event of a CPU that was delivered.
+// Returns the last event of a CPU that the consumer delivered.
 LastDelivery last_delivery(const StageParts& parts, std::uint32_t cpu);
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What was found out about the testee besides its records, while the case was played: findings of
-// the case and of the monitors, notes for a person, and how much of the case was played.
+// The results of a case besides the records of the testee: findings, notes for a person, and the
+// part of the case that was played. The findings are those of the case and of the monitors.
 #ifndef KMES_CONFORMANCE_STAGE_FINDINGS_H_
 #define KMES_CONFORMANCE_STAGE_FINDINGS_H_
 
@@ -17,27 +17,27 @@ namespace kmes::conformance {
 
 class Findings {
   public:
-    // Adds a finding of the case's own.
+    // Adds a finding of the case or of a monitor.
     void blame(Finding finding) { findings_.push_back(std::move(finding)); }
     void blame(std::string_view clause, const std::string& message);
     const std::vector<Finding>& all() const { return findings_; }
-    // Removes the first finding and returns it. Nothing: there is none.
+    // Removes the first finding and returns it, if there is one.
     std::optional<Finding> take_first();
 
-    // A line for the details of the outcome.
+    // Adds a line to the details of the outcome.
     void note(std::string line) { notes_.push_back(std::move(line)); }
     const std::vector<std::string>& notes() const { return notes_; }
 
-    // The message of a pass: what of the case was not played, and why.
+    // Sets the message of a pass: the part of the case that was not played, and the reason.
     void played_in_part(std::string what) { in_part_ = std::move(what); }
     const std::string& in_part() const { return in_part_; }
 
-    // From now on the testee may end with a non-zero status where its last attach has failed (the
-    // contract allows that): a wait then throws GivenUp.
+    // From now on the testee may exit with a non-zero status if its last attach has failed (the
+    // contract allows that). A wait then throws GivenUp.
     void let_give_up() { may_give_up_ = true; }
     bool may_give_up() const { return may_give_up_; }
 
-    // The testee does nothing any more, or nothing of use. `has_hung`: it is not blocked for good.
+    // Records that the testee makes no progress. `has_hung` is false if it is blocked for good.
     void note_standstill(bool has_hung);
     bool stands_still() const { return stands_still_; }
     bool has_hung() const { return has_hung_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The finding about a consumer that makes no progress: which thread sleeps on which word, which
-// event is owed, and why the consumer may run for ever.
+// The finding for a consumer that makes no progress. It names the blocked thread and its word, the
+// event that the consumer owes, and the reason for an endless run.
 #ifndef KMES_CONFORMANCE_STAGE_HANG_FINDING_H_
 #define KMES_CONFORMANCE_STAGE_HANG_FINDING_H_
 
@@ -13,7 +13,8 @@ namespace kmes::conformance {
 
 struct StageParts;
 
-// The testee makes no progress in this way, and was to do `what`. Throws Stop.
+// Throws the finding as Stop. `what` names the expected action of the testee, and `stall` the way
+// in which it makes no progress.
 [[noreturn]] void stop_hung(StageParts& parts, const std::string& what, Stall stall);
 
 }  // namespace kmes::conformance

@@ -13,7 +13,7 @@ namespace kmes::conformance {
 
 namespace {
 
-// From one look at the condition to the next.
+// The interval of the checks of the condition.
 constexpr std::chrono::milliseconds kHoldingPoll{3};
 
 }  // namespace
@@ -46,7 +46,7 @@ void Holding::hold_while(pid_t tid, const std::function<bool()>& condition,
     Patience patience(at_most);
     parts_.recorder.scheduled("the suite stops this thread", tid);
     testee.tracer().hold(tid);
-    // It may have been held before this, and is let go in any case.
+    // Resumes the thread in any case, also if it was held before.
     while (!testee.is_single_thread() && !testee.end() && condition() &&
            !patience.is_over(others()))
         parts_.events.pump(Clock::now() + kHoldingPoll);

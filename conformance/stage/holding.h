@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Stops the testee and lets it go again: all threads, or one of them.
+// Stops and resumes the testee: all threads, or one of them.
 #ifndef KMES_CONFORMANCE_STAGE_HOLDING_H_
 #define KMES_CONFORMANCE_STAGE_HOLDING_H_
 
@@ -20,10 +20,10 @@ class Holding {
     void freeze();
     void thaw();
     bool is_frozen() const { return is_frozen_; }
-    // Keeps a thread that stands at a guard, or is held, still for as long as `condition` holds, or
-    // until the others have had a short while: time in which they had no processor does not count.
-    // No verdict hangs on it. A thread that is alone is let go at once: there is no other thread to
-    // wait for.
+    // Keeps one thread stopped that is at a guard or held. Resumes it when `condition` is false, or
+    // after the other threads have had the time `at_most`. Time in which they had no processor does
+    // not count. No verdict depends on this time. If the testee has only this thread, it is resumed
+    // at once.
     void hold_while(pid_t tid, const std::function<bool()>& condition,
                     std::chrono::milliseconds at_most = kShortWhile);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a case wants done at events of its testee, and the result that it wants a futex wait to
-// have. Decides nothing itself.
+// The functions of a case for events of its testee, and the result that the case sets for futex
+// waits.
 #ifndef KMES_CONFORMANCE_STAGE_HOOKS_H_
 #define KMES_CONFORMANCE_STAGE_HOOKS_H_
 
@@ -18,48 +18,50 @@ namespace kmes::conformance {
 
 class Hooks {
   public:
-    // Called at each successful mmap, while the testee stands still after it.
+    // Called after each successful mmap, while the thread is stopped.
     void set_on_mapped(std::function<void(const Mapped&)> function) {
         on_mapped_ = std::move(function);
     }
-    // Called at each kmes_attach, a question for the number among them, before it is answered.
+    // Called before each kmes_attach is answered, also if the call only asks for the number of
+    // buffers.
     void set_on_attach(std::function<void(const AttachRequest&)> function) {
         on_attach_ = std::move(function);
     }
-    // Called at each kmes_attach that was served, while the testee stands still after it.
+    // Called after each successful kmes_attach, while the thread is stopped.
     void set_on_attached(std::function<void(const Attached&)> function) {
         on_attached_ = std::move(function);
     }
-    // Asked at each write to the report, while the thread stands before it, in every wait; true: it
-    // is held there, to be given to Holding::hold_while. Each system call stops then: before
-    // start().
+    // Called before each write to the report, in every wait, while the thread is stopped. If it
+    // returns true, the thread stays stopped, and the case passes it to Holding::hold_while(). Each
+    // system call of the testee then stops. To be set before start().
     void set_on_report_write(std::function<bool(const ReportWrite&)> function) {
         on_report_write_ = std::move(function);
     }
-    // The same for each system call of the testee, by its number.
+    // The same for each system call of the testee, with its number.
     void set_on_call(std::function<bool(pid_t, long)> function) { on_call_ = std::move(function); }
-    // Called again and again in every wait: for what a case does when it finds the testee in some
-    // state. `is_quiet`: nothing moves any more and something is owed. True: it did something.
+    // Called in every iteration of a wait, for actions that depend on the state of the testee.
+    // `is_quiet`: the testee makes no progress and owes something. Returns true if it did
+    // something.
     void set_on_round(std::function<bool(bool is_quiet)> function) {
         on_round_ = std::move(function);
     }
-    // Called at each entry into a futex wait on a ring word, before the kernel looks at the word.
+    // Called at each entry into a futex wait on a ring word, before the kernel loads the word.
     void set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)> function) {
         on_wait_ = std::move(function);
     }
-    // Called when such a wait is over.
+    // Called at the end of such a wait.
     void set_on_wait_end(std::function<void(const FutexWaitEnd&)> function) {
         on_wait_end_ = std::move(function);
     }
-    // What waits on futex_counter return instead of 0: -EINTR, a wait that was interrupted. 0: the
-    // truth.
+    // Sets the result of waits on futex_counter that a wake has ended, for example -EINTR. 0: the
+    // true result.
     void set_wake_result(std::int64_t result) { wake_result_ = result; }
     std::int64_t wake_result() const { return wake_result_; }
-    // How many waits returned that.
+    // The number of waits that returned that result.
     std::uint64_t wake_results_told() const { return wake_results_told_; }
     void count_wake_result() { ++wake_results_told_; }
 
-    // -- For the stage: does what the case wants at this event --
+    // -- For the stage: calls the functions of the case --
     void mapped(const Mapped& event) const {
         if (on_mapped_) on_mapped_(event);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the testee has read from the metadata of each buffer, as far as guards stopped its loads:
+// The loads of the testee from the metadata of each buffer, as far as guards stopped them. They are
 // the evidence for E2. Knows no thread and no wait.
 #ifndef KMES_CONFORMANCE_STAGE_METADATA_READS_H_
 #define KMES_CONFORMANCE_STAGE_METADATA_READS_H_
@@ -20,22 +20,23 @@ namespace kmes::conformance {
 class MetadataReads {
   public:
     explicit MetadataReads(const ServedBuffers& buffers) : buffers_(buffers) {}
-    // Before anything is noted. `rings` outlives this object.
+    // To be called first. `rings` outlives this object.
     void watch(const Rings& rings) { rings_ = &rings; }
 
-    // The testee is about to do this access.
+    // Records an access that the testee is about to do.
     void note(const GuardHit& hit);
-    // The same, after all that the case does before the access: records the value of futex_counter
-    // that it is going to read.
+    // Records the value of futex_counter that this access is going to read. To be called after the
+    // actions of the case before the access.
     void note_counters(const GuardHit& hit);
-    // From now on, some accesses are not seen.
+    // Forgets the loads of futex_counter. To be called when some later accesses will not be seen.
     void forget();
 
-    // futex_counter was read after write_pos.
+    // True if the last load of futex_counter came after the last load of write_pos.
     bool is_counter_read_last(BufferIndex buffer) const { return counter_last_.contains(buffer); }
-    // The producer's operations before the last load of write_pos. Nothing: no load was seen.
+    // Returns History::operations() at the last load of write_pos. Nothing: no load was seen.
     std::optional<std::uint64_t> operations_at_write_pos(BufferIndex buffer) const;
-    // The last value read from futex_counter, if all loads were seen and none returned `expected`.
+    // Returns the last value read from futex_counter, if all loads were seen and none returned
+    // `expected`.
     std::optional<std::uint32_t> counter_read_instead(BufferIndex buffer,
                                                       std::uint32_t expected) const;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The interface of a monitor: an invariant that holds in every case, whatever the case is about.
-// The stage reports what happens, and the monitor blames by its own clause (Findings::blame). A
-// monitor never changes what happens. conformance/monitors has the monitors.
+// The interface of a monitor: an invariant that holds in every case. The stage reports what
+// happens, and the monitor blames by its own clause (Findings::blame). A monitor never changes what
+// happens. conformance/monitors has the monitors.
 #ifndef KMES_CONFORMANCE_STAGE_MONITOR_H_
 #define KMES_CONFORMANCE_STAGE_MONITOR_H_
 
@@ -43,7 +43,7 @@ class Monitor {
     virtual void asleep(std::uint32_t /*cpu*/) {}
     // The case has played everything but the end events.
     virtual void finishing() {}
-    // A fault that shows at any time, after which the case need not go on.
+    // Returns a fault after which the case need not continue. May be called at any time.
     virtual std::optional<Finding> fault() const { return std::nullopt; }
 };
 

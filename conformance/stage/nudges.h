@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// E19: a consumer that sleeps on a retired buffer is nudged before it is called hung. Knows which
-// buffers were nudged, and how often.
+// Nudges a consumer that sleeps on a retired buffer before it counts as hung (E19). Counts the
+// nudges of each buffer.
 #ifndef KMES_CONFORMANCE_STAGE_NUDGES_H_
 #define KMES_CONFORMANCE_STAGE_NUDGES_H_
 
@@ -17,12 +17,12 @@ namespace kmes::conformance {
 
 class Nudges {
   public:
-    // A case in which no swap can have come between an attach and the first load of generation, so
-    // that no consumer needs a nudge, turns nudges off.
+    // Turns nudges off for a case in which no swap can happen between an attach and the first load
+    // of generation. No consumer needs a nudge there.
     void set_on(bool on) { is_on_ = on; }
     bool is_on() const { return is_on_; }
     // Nudges each retired buffer that is mapped in one of `mappings`, a few times each. Returns
-    // whether one was nudged.
+    // whether it nudged a buffer.
     bool nudge_retired(Rings& rings, const ServedBuffers& buffers,
                        const std::vector<Mapping>& mappings);
     // All nudges so far.
@@ -30,7 +30,7 @@ class Nudges {
 
   private:
     bool is_on_ = true;
-    std::map<BufferIndex, std::uint64_t> nudged_;  // how often
+    std::map<BufferIndex, std::uint64_t> nudged_;  // the number of nudges
     std::uint64_t count_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Sets a flag while an object lives, also if the flag was set before.
+// Sets a flag for the lifetime of an object. Then restores the former value.
 #ifndef KMES_CONFORMANCE_STAGE_RAISED_H_
 #define KMES_CONFORMANCE_STAGE_RAISED_H_
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Counts how often the testee repeats one action while nothing changes that the action could be
-// for. Knows neither the action nor the change: the caller numbers the changes.
+// Counts how often the testee repeats an action without a change that could be its reason. Knows
+// neither the action nor the change: the caller numbers the changes.
 #ifndef KMES_CONFORMANCE_STAGE_REPEATS_H_
 #define KMES_CONFORMANCE_STAGE_REPEATS_H_
 
@@ -19,7 +19,7 @@ class Repeats {
         count_ = count(epoch) + 1;
         epoch_ = epoch;
     }
-    // The actions since the last change.
+    // Returns the number of actions since the last change.
     std::uint64_t count(std::uint64_t epoch) const { return epoch == epoch_ ? count_ : 0; }
 
   private:

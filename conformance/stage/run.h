@@ -12,17 +12,17 @@
 
 namespace kmes::conformance {
 
-// Makes a fresh stage (a fresh testee) for this case, runs it, tears it down. Whatever goes wrong
-// comes back as an outcome; an exception that gets out is a suite error. nullptr: no monitors.
+// Makes a fresh stage with a fresh testee, runs the case on it, and destroys it. Every exception of
+// the case becomes an outcome: an unknown exception becomes suite_error. nullptr: no monitors.
 CaseOutcome run_with_monitors(const Case& the_case, const StageSettings& settings,
                               const MonitorFactory& make_monitors);
 
-// How single accesses of this testee are seen, and why so, in one line: found out by a first, short
-// run of it. Says so where it cannot be found out.
+// Describes in one line how the suite stops at single accesses of this testee, and why. It starts
+// the testee for a short time to learn this. If that fails, the line says so.
 std::string describe_stepper(const StageSettings& settings);
 
-// Whether anything can run at all here: the program is there and can be started and traced. An
-// empty string, or one clear line, which ends the run with status 3.
+// Checks that the program exists and can be started and traced, and that the device can make a
+// world. Returns an empty string, or one line, which ends the run with status 3.
 std::string check_set_up(const StageSettings& settings);
 
 }  // namespace kmes::conformance

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What a case is played on: buffers and their producer (Rings), one traced testee (Testee), and the
-// waits between them (Waits). A case is straight-line code; whatever ends it early (a crash, a lost
-// wake-up, a limit) is thrown past it as Stop and becomes its outcome.
+// The environment of a case: buffers and their producer (Rings), one traced testee (Testee), and
+// the waits between them (Waits). A case is straight-line code. If a crash, a lost wake-up or a
+// limit ends it early, the stage throws Stop, which becomes the outcome.
 //
 // Stage makes and owns the parts, and each part has one responsibility. It does nothing else.
 #ifndef KMES_CONFORMANCE_STAGE_STAGE_H_
@@ -32,10 +32,10 @@ class Stage {
     std::uint32_t cpus() const { return parts_->cpus(); }
     std::uint64_t capacity_bytes() const;
 
-    // -- What happens, in this order --
+    // -- The course of a case, in this order --
     RingsSetup default_setup() const;
-    // Makes the rings. A case that wants something else than --cpus and --capacity says so here;
-    // without it the first use of rings() makes them as the command line says.
+    // Makes the rings. For a case that needs other rings than those of --cpus and --capacity.
+    // Otherwise the first call of rings() makes them.
     void set_up(const RingsSetup& setup);
     Rings& rings();
     const Rings& rings() const { return *parts_->rings; }
@@ -44,7 +44,7 @@ class Stage {
     // See Waits::asleep.
     void wait_asleep() { parts_->waits.asleep(); }
     void wait_asleep(std::uint32_t cpu) { parts_->waits.asleep(cpu); }
-    // Resizes every CPU, as a registry change would (5.1.3): same capacity for all.
+    // Resizes every CPU to the same capacity, as a registry change would (5.1.3).
     void resize(std::uint64_t capacity_bytes, PositionRule rule = PositionRule::keep,
                 std::uint64_t position = 0);
     // See Ending::finish.
@@ -62,16 +62,16 @@ class Stage {
     Waits& waits() { return parts_->waits; }
     Findings& findings() { return parts_->findings; }
     Ending& ending() { return parts_->ending; }
-    // What has happened, for the trace of a failure.
+    // Records the steps for the trace of a failure.
     Recorder& recorder() { return parts_->recorder; }
 
   private:
     std::unique_ptr<StageParts> parts_;
 };
 
-// The testee has mapped the current buffer of this CPU here.
+// True if `mapped` is a mapping of the current buffer of this CPU.
 bool is_present(const Stage& stage, const Mapped& mapped, std::uint32_t cpu);
-// The testee has mapped it somewhere.
+// True if the testee has mapped the current buffer of this CPU.
 bool has_mapped_present(const Stage& stage, std::uint32_t cpu);
 
 }  // namespace kmes::conformance

@@ -15,7 +15,7 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr long kFutexWaitCall = 455;  // younger than the headers here
+constexpr long kFutexWaitCall = 455;  // newer than the system's headers
 
 constexpr std::int64_t kNanosecondsInSecond = 1'000'000'000;
 constexpr std::int64_t kFarSeconds = 60;
@@ -124,7 +124,7 @@ std::string describe_threads(const Inspection& inspection) {
     constexpr std::size_t kKindsAtMost = 6;
     std::string text = fmt::format("{} thread{}", inspection.threads.size(),
                                    inspection.threads.size() == 1 ? "" : "s");
-    // Those that do the same are told together, in the order in which they come.
+    // Groups the threads by state, in the order of the first thread of each state.
     std::vector<std::pair<std::string, std::vector<pid_t>>> kinds;
     for (const ThreadState& thread : inspection.threads) {
         const std::string activity = activity_text(thread);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a testee's threads are doing, in words for a finding.
+// Describes the states of a testee's threads for a finding.
 #ifndef KMES_CONFORMANCE_STAGE_STATE_TEXT_H_
 #define KMES_CONFORMANCE_STAGE_STATE_TEXT_H_
 
@@ -13,20 +13,21 @@
 
 namespace kmes::conformance {
 
-// "0 to 3, 7", of numbers that rise.
+// Returns "0 to 3, 7" for numbers in rising order.
 std::string ranges_text(const std::vector<std::uint32_t>& numbers);
 
-// "system call 202 (futex)"; the name of those that a consumer is blocked in as a rule.
+// Returns "system call 202 (futex)". Only the usual blocking calls of consumers have a name.
 std::string call_text(long number);
 
-// "3 threads; 12 running; 13 and 14 blocked in system call 202 (futex)": threads that do the same
-// are told together, and not more than six kinds.
+// Returns "3 threads; 12 running; 13 and 14 blocked in system call 202 (futex)". Threads in the
+// same state share one entry, and there are at most six entries.
 std::string describe_threads(const Inspection& inspection);
 
-// Where the limit of a thread's wait is so far ahead that no run sees its end: how many seconds.
+// Returns the limit of a thread's wait in seconds from now, if no run reaches it. Nothing: there is
+// no limit, or it is near.
 std::optional<std::int64_t> far_limit_seconds(const ThreadState& thread);
 
-// A thread is blocked in io_uring_enter: for what, nobody sees.
+// True if a thread is blocked in io_uring_enter. The suite cannot see what it waits for.
 bool waits_by_io_uring(const Inspection& inspection);
 
 }  // namespace kmes::conformance

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What --stepper says, in the tracer's word.
+// Converts the value of --stepper to the type of the tracer.
 #ifndef KMES_CONFORMANCE_STAGE_STEPPING_H_
 #define KMES_CONFORMANCE_STAGE_STEPPING_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// How a run on a stage ends early: what its parts throw past the case.
+// The exceptions by which the parts of a stage end a case early.
 #ifndef KMES_CONFORMANCE_STAGE_STOP_H_
 #define KMES_CONFORMANCE_STAGE_STOP_H_
 
@@ -13,24 +13,25 @@
 
 namespace kmes::conformance {
 
-// Thrown by the waits; caught by run_with_monitors.
+// The verdict and the finding that end the case. run_with_monitors() catches it.
 struct Stop {
     Verdict verdict = Verdict::fail;
     Finding finding;
 };
 
-// Thrown instead by a stage that may be given up (Findings::let_give_up): the testee has ended with
-// a non-zero status after a kmes_attach that failed.
+// Thrown instead of Stop if the case allows it (Findings::let_give_up): the testee has exited with
+// a non-zero status after a failed kmes_attach.
 struct GivenUp {};
 
 // Throws Stop with this finding: the testee has failed.
 [[noreturn]] void stop_with(Finding finding);
-// The same with a finding of the case's own.
+// The same with a finding of the case.
 [[noreturn]] void stop_failed(std::string_view clause, std::string_view message);
-// Thrown where the run lacks a means: the outcome is inconclusive or unsupported.
+// Throw Stop if the run cannot decide or cannot be staged: the outcome is inconclusive or
+// unsupported.
 [[noreturn]] void stop_inconclusive(std::string message);
 [[noreturn]] void stop_unsupported(std::string message);
-// Throws Stop if one of the monitors has seen a fault after which the case need not go on.
+// Throws Stop if a monitor has seen a fault after which the case need not continue.
 void stop_at_fault(const Monitors& monitors);
 
 }  // namespace kmes::conformance

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The report of the testee, as far as it was read: its records, and how far they have come in the
-// history. Knows no process.
+// The report of the testee, as far as it was read: its records, and its progress in the history.
+// Knows no process.
 #ifndef KMES_CONFORMANCE_STAGE_TESTEE_REPORT_H_
 #define KMES_CONFORMANCE_STAGE_TESTEE_REPORT_H_
 
@@ -18,19 +18,19 @@ namespace kmes::conformance {
 
 class TesteeReport {
   public:
-    // Before the first bytes. `history` outlives this object.
+    // To be called first. `history` outlives this object.
     void watch(const History& history);
 
-    // Takes the next bytes. Returns whether they have a line that is no comment.
+    // Adds the next bytes. Returns whether they end a line that is not a comment.
     bool feed(const std::string& bytes);
-    // There are no more bytes.
+    // The report has ended.
     void finish() { parser_.finish(); }
 
     const RecordParser& records() const { return parser_; }
     const Progress& progress() const { return *progress_; }
-    // Every event is delivered on every CPU that has not ended.
+    // True if every event is delivered on every CPU that has not ended.
     bool owes_nothing() const;
-    // The bytes themselves, for the file of a failure: the beginning of a flood.
+    // Returns the bytes for the failure file: the whole report, or the beginning of a flood.
     const std::string& text() const { return text_; }
     std::uint64_t bytes_left_out() const { return parser_.bytes_fed() - text_.size(); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// When the testee, or the producer, last did something. Limits of waits are counted from there.
-// Knows no testee: the stage reports each action.
+// The times of the last change and of the last work of the testee or the producer. The limits of
+// waits count from there. Knows no testee: the stage reports each action.
 #ifndef KMES_CONFORMANCE_STAGE_WORK_CLOCK_H_
 #define KMES_CONFORMANCE_STAGE_WORK_CLOCK_H_
 
@@ -23,12 +23,12 @@ class WorkClock {
     // Both clocks begin now.
     WorkClock() : last_change_(Clock::now()), last_work_(last_change_) {}
 
-    // The testee moves, but an idle testee repeats such actions too: waits, attaches, mappings of
-    // a buffer that it has mapped before.
+    // Notes an action that an idle testee repeats too: a wait, an attach, or the mapping of a
+    // buffer that it has mapped before.
     void note_change() { last_change_ = Clock::now(); }
-    // An action that an idle testee does not repeat.
+    // Notes an action that an idle testee does not repeat.
     void note_work() { last_change_ = last_work_ = Clock::now(); }
-    // The runner was descheduled for this long. That is no idle time of the testee.
+    // The runner was descheduled for this long, which does not count as idle time of the testee.
     void exclude(Clock::duration late) {
         last_change_ += late;
         last_work_ += late;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The callers of a stopped thread, found by libdw with the unwind tables of its files. Stripped
-// files have these tables as well. Knows no buffers and no stops.
+// files have these tables as well. In a snapshot, the code itself tells the caller of a function
+// without tables. Knows no buffers and no stops.
 
 #ifndef CONFORMANCE_TRACER_BACKTRACE_H_
 #define CONFORMANCE_TRACER_BACKTRACE_H_
@@ -43,7 +44,8 @@ class SnapshotUnwinder {
     SnapshotUnwinder& operator=(const SnapshotUnwinder&) = delete;
 
     const ModuleTable* modules() const { return modules_.get(); }
-    // As return_addresses(); fewer where the snapshot ends.
+    // As return_addresses(); fewer where the snapshot ends. Also follows functions without unwind
+    // tables, if their code tells where their return address is.
     std::vector<uint64_t> callers(const StackSnapshot& snapshot, size_t most);
 
   private:

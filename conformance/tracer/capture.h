@@ -45,8 +45,8 @@ class CaptureFile {
 class BoundedText {
   public:
     explicit BoundedText(size_t limit_bytes) : half_bytes_(limit_bytes / 2) {}
-    // Takes all new bytes of the file. Skips what it would not keep without reading it: a testee
-    // may write faster than anybody reads.
+    // Takes all new bytes of the file. Skips the bytes that it would drop, without reading them: a
+    // testee may write faster than the runner reads.
     void take(CaptureFile& file);
     std::string text() const;
 

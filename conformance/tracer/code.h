@@ -33,7 +33,7 @@ struct ModuleTable {
     std::string file_of(const MapsEntry& entry) const;
 };
 
-// What a CodePlace needs to describe itself later, without the program.
+// The data that a CodePlace needs to describe itself later, without the program.
 class CodeDetails {
   public:
     CodeDetails(Instruction instruction, uint64_t address,

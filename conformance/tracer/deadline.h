@@ -25,8 +25,8 @@ class DeadlineTimer {
     DeadlineTimer(const DeadlineTimer&) = delete;
     DeadlineTimer& operator=(const DeadlineTimer&) = delete;
 
-    // The next child of this thread that has stopped or ended, and its status; nothing at the
-    // deadline. {-1, errno} where waitpid fails.
+    // Returns the next child of this thread that has stopped or ended, and its status. Returns
+    // nothing at the deadline, and {-1, errno} if waitpid fails.
     std::optional<std::pair<pid_t, int>> wait(TimePoint deadline);
 
   private:

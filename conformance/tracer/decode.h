@@ -44,7 +44,7 @@ struct GatherForm {
 
 // A memory operand as the instruction names it.
 struct AddressForm {
-    bool is_computable = true;  // false: this structure cannot say where it is (xlat)
+    bool is_computable = true;  // false: this structure cannot describe its address (xlat)
     int base = kNoRegister;     // or kRip
     int index = kNoRegister;
     uint32_t scale = 1;

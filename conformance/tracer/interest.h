@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Which system calls of a testee must stop it: as a seccomp filter, and as a function for the mode
-// in which every call stops. Knows no processes.
+// The system calls of a testee that must stop it. One form is a seccomp filter, the other a
+// function for the mode in which every call stops. Knows no processes.
 
 #ifndef CONFORMANCE_TRACER_INTEREST_H_
 #define CONFORMANCE_TRACER_INTEREST_H_
@@ -18,8 +18,8 @@ inline constexpr long kFutexWakeCall = 454;
 inline constexpr long kFutexWaitCall = 455;
 
 // Returns a filter that gives SECCOMP_RET_TRACE for
-//   kmes_attach; clone with CLONE_UNTRACED; mmap of a file; mremap; munmap of an odd number of
-//   pages (a mapping of 5.1.5 has one); and with `report_futex` futex operations on a word at
+//   kmes_attach; clone with CLONE_UNTRACED; clone3; mmap of a file; mremap; munmap of an odd number
+//   of pages (a mapping of 5.1.5 has one); and with `report_futex` futex operations on a word at
 //   offset 128 of a page, futex_waitv, restart_syscall.
 // All other calls pass. Every ring word has such an offset, so address randomisation is irrelevant.
 std::vector<sock_filter> interest_filter(bool report_futex);
@@ -31,7 +31,7 @@ bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_fut
 // them.
 bool is_restart_code(int64_t result);
 
-// A filter as of a container: ENOSYS for unknown numbers. For tests.
+// A filter like that of a container: ENOSYS for unknown numbers. For tests.
 std::vector<sock_filter> outer_filter();
 
 }  // namespace kmes::conformance::tracing

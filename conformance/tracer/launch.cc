@@ -98,7 +98,8 @@ std::vector<std::string> executable_candidates(const std::string& name,
     return candidates;
 }
 
-// What the child needs while it runs in the runner's memory. Kept until the child has left it.
+// The data that the child needs while it runs in the runner's memory. Kept until the child has left
+// that memory.
 struct Launch::Shared {
     kmes_launch_orders orders{};
     std::vector<char*> arguments;

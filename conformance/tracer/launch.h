@@ -47,7 +47,7 @@ class Launch {
   public:
     // Throws std::system_error if no descriptor or no process is available.
     explicit Launch(const LaunchPlan& plan);
-    // Before: the child has executed, was killed, or was never let go.
+    // Before: the child has executed or was killed, or let_go() was never called.
     ~Launch();
     Launch(const Launch&) = delete;
     Launch& operator=(const Launch&) = delete;
@@ -59,7 +59,8 @@ class Launch {
     // The step of the child that failed, after it has ended without executing.
     struct Failure {
         int error = 0;           // 0: the child reported none
-        bool at_exec = false;    // execve; otherwise setting up (seccomp, descriptors)
+        bool at_exec = false;    // true: execve failed; false: setting up failed (seccomp,
+                                 // descriptors)
         unsigned candidate = 0;  // at_exec: index of the file that gave the error
     };
     Failure failure();
@@ -72,10 +73,11 @@ class Launch {
     std::unique_ptr<Shared> shared_;
 };
 
-// One line that says why `file` cannot be executed: `error` from execve.
+// Returns one line with the reason why `file` cannot be executed: `error` from execve.
 std::string explain_exec_error(const std::string& name, const std::string& file, int error);
 
-// What ptrace and seccomp can do here. A briefly traced child finds each out, once in a process.
+// The abilities of ptrace and seccomp on this machine. A briefly traced child tests each, once in a
+// process.
 struct Abilities {
     std::string why_not_traceable;  // empty: fine
     bool seccomp_trace = false;     // SECCOMP_RET_TRACE for 1091 is seen

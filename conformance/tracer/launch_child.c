@@ -45,7 +45,7 @@ static long call(long number, long first, long second, long third, long fourth) 
     return result;
 }
 
-/* Does not return. If the write fails, nobody is left to report it to. */
+/* Does not return. If the write fails, the runner has ended. */
 static void fail(int socket, long error, int at_exec, unsigned candidate) {
     const struct kmes_launch_failure failure = {(int)-error, at_exec, candidate};
 

@@ -25,7 +25,7 @@ INSTRUMENTED = [
     ("fuzz", "clang-19", "__sanc|__asan|__ubsan"),
     ("profile", "clang-19", "__profc_|\\.bss|__llvm_prf"),
 ]
-# What these compilers add in addition.
+# The additions of these compilers.
 ADDED = [
     ("gcc", ["-fstack-protector-all"], "%fs|__stack_chk_fail"),
     ("gcc", ["--coverage"], "__gcov|\\.bss|\\.data"),

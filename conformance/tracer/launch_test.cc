@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A Launch whose child is not seized by an engine: how it ends, and what it reports on a failure.
+// A Launch whose child is not seized by an engine: its end, and its report of a failure.
 
 #include "conformance/tracer/launch.h"
 

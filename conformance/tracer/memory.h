@@ -19,8 +19,8 @@ namespace kmes::conformance::tracing {
 bool read_memory(pid_t tid, uint64_t address, void* destination, size_t size_bytes);
 bool write_memory(pid_t tid, uint64_t address, const void* source, size_t size_bytes);
 
-// As much as can be read from `address` on, up to `size_bytes`; for instructions at the end of a
-// mapping.
+// Copies the bytes that can be read from `address` on, at most `size_bytes`, and returns their
+// number. For instructions at the end of a mapping.
 size_t read_memory_prefix(pid_t tid, uint64_t address, void* destination, size_t size_bytes);
 
 template <typename T>

@@ -2,7 +2,7 @@
 //
 // A limit on a wait that excludes time in which the runner or the testee had no processor. On a
 // busy machine a thread that is ready to run can wait for many seconds (20 were seen, because the
-// scheduler forgot it). A virtual machine can pause, and somebody can stop the runner. Knows /proc,
+// scheduler forgot it). A virtual machine can pause, and a signal can stop the runner. Knows /proc,
 // no stops.
 
 #ifndef CONFORMANCE_TRACER_PATIENCE_H_

@@ -63,7 +63,7 @@ bool has_stopped(pid_t child) {
     return waitpid(child, &status, __WALL) == child && WIFSTOPPED(status);
 }
 
-// What any emulation must do: read the fault, and continue after the instruction.
+// The minimum of any emulation: read the fault, and continue after the instruction.
 bool pass_fault(pid_t child) {
     siginfo_t signal{};
     user_regs_struct registers{};

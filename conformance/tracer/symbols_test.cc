@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Function names as their authors wrote them, in files that nobody has checked.
+// Function names as their authors wrote them, in untrusted files.
 #include "conformance/tracer/symbols.h"
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Executes instructions of the testee in the runner itself: with the testee's registers and flags,
-// but with the memory operand at an address of the runner's choice. So the processor defines their
-// effect on registers, flags and memory, also that they are atomic. Works for instructions that
-// touch only general registers, flags and one memory operand. Knows no processes.
+// Executes instructions of the testee in the runner itself, with the testee's registers and flags.
+// The memory operand is at an address of the runner's choice. So the processor itself defines their
+// effect on registers, flags and memory, and their atomicity. Works for instructions that touch
+// only general registers, flags and one memory operand. Knows no processes.
 
 #ifndef CONFORMANCE_TRACER_TRANSPLANT_H_
 #define CONFORMANCE_TRACER_TRANSPLANT_H_

@@ -54,7 +54,7 @@ struct ServedBuffer {
     // Offset of the data in the mapping. The testee may write only the last page before it.
     uint64_t metadata_bytes = kPageBytes;
     // Only a shared mmap of the whole length from offset 0 succeeds, as in the published forms B to
-    // D; any other one is EINVAL. Not if an attach has told another capacity.
+    // D; any other one is EINVAL. Has no effect after an attach has returned another capacity.
     bool takes_only_whole_mapping = false;
 };
 
@@ -76,7 +76,8 @@ enum class AttachCall { kAllCpus, kOneCpu, kOneCpuOrCount };
 inline constexpr uint32_t kAskForCount = 0xffffffff;
 
 // A device of the kernel module that answers kmes_attach. The tracer makes the testee open it, join
-// the world (KMES_TEST_IOC_JOIN), and attach there (KMES_IOC_ATTACH).
+// the world (KMES_TEST_IOC_JOIN), and attach there (KMES_IOC_ATTACH, or KMES_IOC_ATTACH_CPU for one
+// CPU).
 struct AttachDevice {
     std::string path;
     uint32_t world = 0;
@@ -90,8 +91,9 @@ struct AttachAnswer {
     int error = 0;
     std::vector<BufferId> buffers;
     uint64_t capacity_bytes = 0;
-    // If set and `error` is 0: this device answers, and the other fields are ignored. The tracer
-    // must know all its buffers (add_buffer).
+    // If set and `error` is 0: this device answers. Of the other fields only the number of
+    // `buffers` counts, which is that of the CPUs. The tracer must know all its buffers
+    // (add_buffer).
     std::optional<AttachDevice> device = std::nullopt;
 };
 
@@ -122,7 +124,7 @@ struct MapRequest {
     uint64_t offset_bytes = 0;
 };
 
-// In which arguments an mmap differs from the testee contract (item 2).
+// The arguments of an mmap that differ from the testee contract (item 2).
 struct MapDeviation {
     bool address = false;     // not NULL, or MAP_FIXED
     bool length = false;      // not metadata + 2 * capacity
@@ -146,7 +148,7 @@ struct Mapping {
     bool shared = true;
 };
 
-// A place in a served buffer: `offset_bytes` counts from the metadata's first byte (5.1.5), so the
+// A place in a served buffer. `offset_bytes` counts from the metadata's first byte (5.1.5). So the
 // data's first copy is at `metadata_bytes`, and its second is a capacity later.
 struct BufferPlace {
     BufferId buffer = 0;
@@ -158,8 +160,8 @@ struct BufferPlace {
 struct CodeText {
     std::string text;    // Zydis, Intel syntax; empty if it could not be read
     std::string module;  // the file that is mapped there, or a name like "[vdso]"; may be empty
-    std::string symbol;  // "name+0x12" where the file has symbols; may be empty
-    std::string source;  // "consumer.c:120" where it has debug information; may be empty
+    std::string symbol;  // "name+0x12" if the file has symbols; may be empty
+    std::string source;  // "consumer.c:120" if it has debug information; may be empty
 };
 
 namespace tracing {
@@ -168,7 +170,7 @@ class SnapshotUnwinder;
 struct StackSnapshot;
 }  // namespace tracing
 
-// An instruction of the testee and where it is.
+// An instruction of the testee and its place.
 struct CodePlace {
     uint64_t instruction_pointer = 0;
     uint32_t length_bytes = 0;   // of the instruction

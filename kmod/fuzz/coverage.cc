@@ -40,7 +40,7 @@ ThreadCoverage::~ThreadCoverage() {
     if (fd_ >= 0) close(fd_);
 }
 
-// The kernel writes only on behalf of this thread, between its own instructions.
+// The kernel writes only in system calls of this thread, so relaxed accesses suffice.
 void ThreadCoverage::begin() {
     if (places_) std::atomic_ref(places_[0]).store(0, std::memory_order_relaxed);
 }

@@ -51,7 +51,7 @@ Input mutate(Input input, const Input& other, props::Random& random) {
                 input.erase(place, place + static_cast<std::ptrdiff_t>(std::min<std::size_t>(
                                                input.size() - at, random.between(1, 8))));
                 break;
-            case 5:  // replace the rest by another input's
+            case 5:  // replace the rest by that of another input
                 if (at < other.size()) {
                     input.resize(at);
                     input.insert(input.end(), other.begin() + static_cast<std::ptrdiff_t>(at),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// An input: bytes from which a player makes calls (calls.h). Any bytes are an input; after the end
-// all are zero. Mutations know nothing of calls.
+// An input: bytes from which a player makes calls (calls.h). Any bytes are valid; a read after the
+// end returns zeros.
 #ifndef KMES_KMOD_FUZZ_INPUT_H_
 #define KMES_KMOD_FUZZ_INPUT_H_
 
@@ -23,9 +23,9 @@ class Bytes {
     bool is_empty() const { return at_ >= input_.size(); }
     std::uint8_t byte() { return is_empty() ? 0 : input_[at_++]; }
     std::uint64_t below(std::uint64_t bound) { return byte() % bound; }
-    // Returns `bytes` bytes, little-endian.
+    // Returns a little-endian number of `bytes` bytes.
     std::uint64_t word(unsigned bytes);
-    // Returns a number that tests limits: small, near a power of two, or any.
+    // Returns a number for tests of limits: small, near a power of two, or any.
     std::uint64_t number();
 
   private:

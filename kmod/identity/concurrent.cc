@@ -15,10 +15,10 @@ using props::Random;
 
 constexpr unsigned kCpus = 2;
 constexpr unsigned kEvents = 2000;  // of each CPU
-constexpr unsigned kResizes = 8;    // likewise
+constexpr unsigned kResizes = 8;    // of each CPU
 constexpr std::uint64_t kSmallest = 8192;
 
-// One CPU: its stream, and where the resizes happened.
+// The stream of one CPU, and the places of its resizes.
 struct Stream {
     unsigned cpu = 0;
     std::uint64_t seed = 0;
@@ -28,7 +28,8 @@ struct Stream {
     std::exception_ptr error;
 };
 
-// No event exceeds 50 % of any buffer here: otherwise timing would decide which of them drops it.
+// Returns a payload with which no event exceeds 50 % of any buffer. Otherwise timing would decide
+// whether the producer drops it.
 std::string payload_of(const Stream& stream, unsigned event) {
     Random random(stream.seed + event);
     const std::uint64_t most = random.chance(10) ? kSmallest / 2 - 40 : 200;
@@ -68,7 +69,7 @@ std::int64_t piece(Side& side, const Stream& stream, std::uint32_t verb, std::ui
     return side.operate(operation);
 }
 
-// Spreads resizes over the stream: each begins after a given number of events.
+// Resizes at equal intervals of the stream, counted in events.
 void resize(Module& module, Stream& stream) {
     for (unsigned i = 1; i < stream.capacities.size(); i++) {
         while (stream.emitted.load() < i * kEvents / (kResizes + 2)) std::this_thread::yield();

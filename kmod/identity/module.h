@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A world of the module behind /dev/kmes, used by the ioctls of a test build.
+// A world of the module, operated by the ioctls of a test build on /dev/kmes.
 #ifndef KMES_KMOD_IDENTITY_MODULE_H_
 #define KMES_KMOD_IDENTITY_MODULE_H_
 
@@ -52,8 +52,8 @@ class Module : public Side {
     std::span<std::uint8_t> mapping(unsigned cpu, std::size_t buffer) override;
     void take_new_buffer(unsigned cpu) override;
 
-    // Returns the descriptors of KMES_IOC_ATTACH for this world, from an open file that has joined
-    // it: one a CPU. On failure returns nothing, and sets *error.
+    // Attaches by KMES_IOC_ATTACH on an open file that has joined this world. Returns a descriptor
+    // for each CPU. On failure returns none, and sets *error.
     std::vector<Descriptor> attach(int* error) const;
     // Returns a descriptor of a buffer, by its index among those of its CPU.
     Descriptor open_buffer(unsigned cpu, std::size_t buffer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The functions of the core's producer (kmes/ring.h, kmes/call.h), and how often each was played on
-// both sides, by its result. A run that left one out has proven nothing about it, and fails.
+// The functions of the core's producer (kmes/ring.h, kmes/call.h). Counts how often each was played
+// on both sides, by its result. A run fails if it has not played all of them.
 #ifndef KMES_KMOD_IDENTITY_OPERATIONS_H_
 #define KMES_KMOD_IDENTITY_OPERATIONS_H_
 
@@ -48,7 +48,7 @@ class OperationTable {
     void add(const OperationTable& other);
     // Prints one line for each operation: how often it was played, and how often with each result.
     void print() const;
-    // Returns false, and prints a line for each, if one was never played.
+    // Returns whether each operation was played. Prints a line for each that was not.
     bool is_complete() const;
 
   private:

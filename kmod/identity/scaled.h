@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Scripts for rings that can be mapped. The script format permits capacities from 256 bytes on, but
-// a page is the minimum that can be mapped twice. A script with smaller rings is scaled as a whole.
-// Capacities, sizes of events, pieces of payloads, positions and shifts are multiplied by the same
-// power of two. So events fit, wrap and are cut at the same operations as before.
+// Scales a script whose rings are smaller than a page, the minimum that can be mapped twice. (The
+// script format permits 256 bytes.) Multiplies capacities, sizes of events, pieces of payloads,
+// positions and shifts by one power of two. So the events fit, wrap and drop at the same operations
+// as before.
 #ifndef KMES_KMOD_IDENTITY_SCALED_H_
 #define KMES_KMOD_IDENTITY_SCALED_H_
 

@@ -32,9 +32,9 @@ class Side {
     // operation could not be executed at all.
     virtual std::int64_t operate(kmes_test_operation& operation) = 0;
     virtual kmes_test_state state(unsigned cpu) = 0;
-    // The whole mapping of a buffer: 4096 + 2 x capacity bytes.
+    // Returns the whole mapping of a buffer.
     virtual std::span<std::uint8_t> mapping(unsigned cpu, std::size_t buffer) = 0;
-    // Call it after a swap: the CPU has one more buffer.
+    // Call it after a swap, which has given the CPU one more buffer.
     virtual void take_new_buffer(unsigned cpu) = 0;
 };
 

@@ -17,8 +17,8 @@ struct Named {
     props::Script script;
 };
 
-// Returns the scripts among the files and below the folders of `paths`, by name. `others` counts
-// files that are no script (corpora of fuzzers contain such files). Throws std::runtime_error for a
+// Returns the scripts among the files of `paths` and in its folders, sorted by name. `others`
+// counts files that are not scripts (corpora of fuzzers have some). Throws std::runtime_error for a
 // missing path.
 std::vector<Named> read_scripts(const std::vector<std::string>& paths, std::uint64_t* others);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Self-describing events on the module's real CPUs: emitters, and readers that check every byte
-// that they see. A payload begins with its own seed (8 bytes: the emitter's number and a count),
-// which determines its length and every byte.
+// Emitters and readers on the module's real CPUs. A payload begins with its own seed of 8 bytes
+// (the emitter's number and a count), which determines its length and its other bytes. So a reader
+// can check each event.
 #ifndef KMES_KMOD_IDENTITY_STREAM_H_
 #define KMES_KMOD_IDENTITY_STREAM_H_
 
@@ -29,7 +29,7 @@ class Emitter {
   public:
     explicit Emitter(unsigned number) : device_(open_device()), number_(number) {}
     // Emits one event by KMES_IOC_EMIT, or `count` of them by one KMES_IOC_EMIT_BATCH. Throws
-    // std::system_error if the module refuses.
+    // std::system_error if the module returns an error.
     void emit();
     void emit_batch(unsigned count);
     std::uint64_t emitted() const { return count_; }
@@ -51,16 +51,16 @@ class Reader {
     Reader(const Reader&) = delete;
     Reader& operator=(const Reader&) = delete;
 
-    // Reads all available events. Returns false if something is wrong: see failure().
+    // Reads and checks all available events. Returns false after a failure: see failure().
     bool drain();
     // Sleeps until there may be a new event, for at most `timeout_ns`.
     void wait(std::uint64_t timeout_ns);
-    // After the last drain: whether every number from the first event on was delivered, or lost as
-    // the reader counted it.
+    // Call it after the last drain. Returns whether each sequence number was delivered or counted
+    // as lost.
     bool is_complete(std::uint64_t last_sequence);
     const std::optional<std::string>& failure() const { return failure_; }
     const kmes_reader_statistics& statistics() const { return reader_.statistics; }
-    // Changes to another buffer so far; any thread may call it.
+    // Returns the number of switches to another buffer. Any thread may call it.
     std::uint64_t switches() const { return switches_; }
 
   private:
@@ -77,9 +77,9 @@ class Reader {
     std::optional<std::string> failure_;
 };
 
-// Resizes the real rings `resizes` times, while threads emit on every CPU and readers check. The
-// next resize waits until every reader has changed buffers. Returns false, and prints why, if
-// anything was wrong.
+// Resizes the real rings `resizes` times, while threads emit on all CPUs and readers check. Before
+// each resize it waits until all readers have switched to the current buffers. Returns whether the
+// run passed, and prints its failures.
 bool resize_real_world(unsigned resizes);
 
 }  // namespace kmes::identity

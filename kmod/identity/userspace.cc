@@ -23,7 +23,7 @@ kmes_event_input input_of(const kmes_test_operation& operation) {
     return input;
 }
 
-// A caller has nothing in the first page: tests use it for bad addresses.
+// Fails for addresses in the first page, which the tests use as unmapped memory.
 int fetch(void*, void* to, const void* from, __u64 bytes) {
     if (address_of(from) < 4096) return -EFAULT;
     std::memcpy(to, from, bytes);
@@ -67,7 +67,7 @@ std::int64_t Userspace::counted(CoreOperation operation, std::int64_t result) {
     return result;
 }
 
-// The swap sets position and generation.
+// The caller's swap sets position and generation.
 BufferHandle Userspace::make_buffer(const Cpu& cpu, std::uint64_t capacity) {
     BufferOptions memory;
     memory.capacity_bytes = capacity;
@@ -78,7 +78,7 @@ BufferHandle Userspace::make_buffer(const Cpu& cpu, std::uint64_t capacity) {
 
 int Userspace::emit_entry(Cpu& cpu, const kmes_event_input& input) {
     const kmes_batch_entry entry{input.type, input.payload, input.type_len, input.payload_len};
-    // Larger than every payload: only the capacity limits what is written.
+    // Larger than each payload, so only the capacity limits an event.
     const kmes_batch_rules rules{.max_event_bytes = UINT64_MAX / 2,
                                  .origin_class = input.origin_class};
     __u32 emitted = 0;
@@ -134,7 +134,7 @@ std::int64_t Userspace::reservation(Cpu& cpu, const kmes_test_operation& operati
     switch (operation.verb) {
         case KMES_TEST_RESERVE: {
             const kmes_event_input input = input_of(operation);
-            // A nested emission must not touch the reservation that it interrupts.
+            // A nested emission must not change the reservation that it interrupts.
             kmes_reservation fresh{};
             const int error = kmes_reserve(&cpu.cpu, &input, &fresh);
             if (!error) cpu.reservation = fresh;
@@ -228,7 +228,7 @@ kmes_test_state Userspace::state(unsigned number) {
     state.statistics.events = counted.events;
     state.statistics.bytes = counted.bytes;
     state.statistics.dropped = counted.dropped;
-    // Includes nested emissions whose numbers are not used yet.
+    // Includes nested emissions that have not got their sequence numbers yet.
     state.statistics.dropped_nested = counted.dropped_nested + cpu.cpu.nested_missed;
     state.statistics.overwritten = counted.overwritten;
     state.statistics.wakes = counted.wakes;

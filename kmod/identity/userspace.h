@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The producer in this process: the core as compiled for userspace, with the memory of
-// kmes/user/memory.h and an injected clock. The module is compared with it.
+// The producer in this process, with which the module is compared: the core as compiled for
+// userspace, with the memory of kmes/user/memory.h and an injected clock.
 #ifndef KMES_KMOD_IDENTITY_USERSPACE_H_
 #define KMES_KMOD_IDENTITY_USERSPACE_H_
 
@@ -26,7 +26,7 @@ class Userspace : public Side {
     void take_new_buffer(unsigned cpu) override;
 
     std::uint64_t clock_ns() const { return clock_ns_; }
-    // The functions called here: the module must have called the same.
+    // Counts the called functions of the core. The module has called the same ones.
     const OperationTable& table() const { return table_; }
 
   private:

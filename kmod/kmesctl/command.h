@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The command line of kmesctl for the module, parsed without any device.
+// Parses the command line of kmesctl for the module. Uses no device.
 #ifndef KMES_KMOD_KMESCTL_COMMAND_H_
 #define KMES_KMOD_KMESCTL_COMMAND_H_
 
@@ -25,14 +25,14 @@ struct Command {
     // resize, registry-available; 0 keeps the current value
     std::uint64_t buffer_capacity = 0;
     std::uint64_t max_event_size = 0;
-    // statistics; nothing: all CPUs
+    // statistics; empty: all CPUs
     std::optional<std::uint32_t> cpu;
 };
 
 struct ParsedCommand {
     Command command;
-    std::string error;  // one line; not empty: bad usage
-    std::string help;   // if not empty, print it (--help)
+    std::string error;  // one line, or empty if the usage is correct
+    std::string help;   // the text to print, or empty without --help
 };
 
 // `arguments` exclude the name of the program.

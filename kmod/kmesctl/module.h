@@ -10,7 +10,7 @@
 namespace kmes::kmesctl {
 
 // Parses and runs one command. `words` exclude the name of the program. Returns the exit status: 0;
-// 1 if the module refused or is not loaded; 2 for bad usage.
+// 1 after an error of the module, or if it is not loaded; 2 for bad usage.
 int run_module_command(const std::vector<std::string>& words);
 
 }  // namespace kmes::kmesctl

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# DKMS adds, builds, installs and removes the module for each kernel whose headers are installed
-# here. It uses trees of its own, so nothing on the machine changes. Prints a line for each step.
+# Tests that DKMS adds, builds, installs and removes the module for each kernel with installed
+# headers. Uses temporary trees, so the machine does not change. Prints a line for each step.
 #
-#   dkms_test.sh [KERNEL...]      names as under /lib/modules; default: all that have headers
+#   dkms_test.sh [KERNEL...]      names in /lib/modules; default: all with headers
 set -euo pipefail
 
 HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
@@ -47,7 +47,7 @@ is_gone() {
     ! is_installed "$1"
 }
 
-# DKMS reads from the kernel's tree where to install. This test gives it a tree of its own.
+# Gives DKMS a temporary kernel tree, which determines the folder of the installation.
 try_kernel() {
     local kernel=$1 tree=$SCRATCH/root/lib/modules
     mkdir -p "$tree/$kernel"
@@ -67,7 +67,7 @@ main() {
     [ ${#wanted[@]} -gt 0 ] || { echo 'dkms_test.sh: no kernel headers here' >&2; exit 3; }
     SCRATCH=$(mktemp -d)
     trap 'rm -rf -- "$SCRATCH"' EXIT
-    # The key with which DKMS signs modules. By default DKMS would write it to the machine.
+    # The key with which DKMS signs modules. By default DKMS writes it outside of these trees.
     export mok_signing_key=$SCRATCH/mok.key mok_certificate=$SCRATCH/mok.pub
     mkdir -p "$SCRATCH/dkms" "$SCRATCH/source"
     "$HERE/dkms_tree.sh" "$SCRATCH/source" >/dev/null

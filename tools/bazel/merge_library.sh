@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Merges static libraries into one archive with one object. Only the functions of the table API stay
-# global, so nothing else can collide with a name of the program.
+# global, so no other symbol can collide with one of the program.
 #
 #   merge_library.sh OUTPUT API ARCHIVE...
 set -euo pipefail
@@ -15,7 +15,7 @@ main() {
     trap "rm -rf -- '$scratch'" EXIT
     awk '$1 ~ /^kmes_/ && $2 ~ /^KMES_/ { print $1 }' "$api" >"$scratch/symbols"
     mapfile -t roots < <(sed 's/^/-u/' "$scratch/symbols")
-    # Remove what no function of the table needs.
+    # Remove code and data that no function of the table needs.
     ld -r --gc-sections "${roots[@]}" -o "$scratch/libkmes.o" --whole-archive "$@"
     objcopy --keep-global-symbols="$scratch/symbols" "$scratch/libkmes.o"
     ar rcsD "$output" "$scratch/libkmes.o"

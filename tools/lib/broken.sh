@@ -1,8 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes broken`: hands everything over to conformance/testees/broken/patches.py. Knows no
-# option of it.
+# `tools/kmes broken`: passes its arguments to conformance/testees/broken/patches.py.
 
 broken_command() {
     [ $# -gt 0 ] || set -- --help

@@ -33,7 +33,8 @@ check_command() {
     check_tree "$root"
 }
 
-# check_tree FOLDER: 0 and one line if every rule holds; otherwise 1 and a line for each violation.
+# check_tree FOLDER: returns 0 and prints one line if there is no violation; otherwise returns 1 and
+# prints a line for each.
 check_tree() {
     make_scratch || return
     CHECK_ROOT=$1
@@ -61,10 +62,10 @@ check_tree() {
         "tools/kmes setup optional installs $CLANG_TIDY"
 }
 
-# Whether clang-tidy can read the tree of the current folder.
+# Returns whether clang-tidy can check the tree of the current folder.
 can_tidy() { [ -f .clang-tidy ] && command -v "$CLANG_TIDY" >/dev/null; }
 
-# files PATTERN [NOT_PATTERN]: the names of the tree's files that match.
+# files PATTERN [NOT_PATTERN]: prints the names of the tree's files that match.
 files() {
     grep -E -- "$1" "$KMES_SCRATCH/files" | grep -vE -- "${2-^$}"
 }

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes conformance` builds the runner and passes all arguments to it. This file knows the
-# runner's commands, which need other targets or take no program, and the `--` before a program.
+# `tools/kmes conformance` builds the runner and passes all arguments to it. If the command takes a
+# program and the arguments have none, adds `--` and the reference.
 
 readonly RUNNER_TARGET=//conformance:kmes-conformance
 readonly REFERENCE_TARGET=//conformance/testees:reference
@@ -29,9 +29,9 @@ conformance_command() {
         set -- "$@" -- "$BAZEL_BIN/conformance/testees/reference"
     fi
     rm -rf -- "$KMES_SCRATCH"
-    # So that "Run again" in a report is a line that can be typed.
+    # The name of the command in "Run again" of a report.
     export KMES_CONFORMANCE_COMMAND=${KMES_CONFORMANCE_COMMAND:-tools/kmes conformance}
-    # For --version. Without git there is no commit.
+    # For --version. Empty without git.
     KMES_CONFORMANCE_COMMIT=$(commit_of_tree)
     export KMES_CONFORMANCE_COMMIT
     # The runner starts in the caller's folder, so that relative paths hold.

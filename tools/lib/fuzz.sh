@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes fuzz`: builds a target with its engine, and passes everything on to fuzz/fuzz.py. The
-# targets are those in fuzz/targets; knows nothing of them.
+# `tools/kmes fuzz`: builds a target of fuzz/targets with its engine, and passes the arguments to
+# fuzz/fuzz.py.
 
 readonly FUZZ_ENGINES='libfuzzer afl'
 readonly FUZZ_SECONDS=60 FUZZ_JOBS=1
@@ -21,20 +21,20 @@ Exit status: 0 nothing found; 1 a crash, or too little coverage; 2 bad usage; 3 
 TEXT
 }
 
-# The targets, one a line: those with an entry in fuzz/BUILD.bazel.
+# Prints the targets of fuzz/BUILD.bazel, one per line.
 fuzz_targets() {
     sed -n '/^kmes_fuzz_target(/,/^)/s/^ *name = "\(.*\)",$/\1/p' "$KMES_ROOT/fuzz/BUILD.bazel" |
         grep -vx empty | sort
 }
 
-# fuzz_number OPTION VALUE: a whole number from 1 on.
+# fuzz_number OPTION VALUE: checks that the value is a whole number from 1 on.
 fuzz_number() {
     if ! [[ $2 =~ ^[1-9][0-9]{0,6}$ ]] || [ "$2" -gt "$FUZZ_MOST" ]; then
         bad_usage "fuzz: $1 takes a whole number from 1 to $FUZZ_MOST, not '$2'"
     fi
 }
 
-# build_fuzzers VARIABLE CONFIG TARGET...: builds under a configuration (none: "default"), and sets
+# build_fuzzers VARIABLE CONFIG TARGET...: builds under a configuration ("default": none), and sets
 # VARIABLE to the folder of the outputs.
 build_fuzzers() {
     local -n built_in=$1
@@ -140,7 +140,7 @@ fuzz_replay() {
     local target=$1 file bin_fuzz='' status=0
     shift
     for file in "$@"; do
-        # libFuzzer would take a folder as its corpus: it would not end, and add files to it.
+        # libFuzzer would use a folder as its corpus: it would fuzz forever, and add files to it.
         if [ ! -f "$file" ] || [ ! -r "$file" ]; then
             bad_usage "fuzz: '$file' is no file that can be read" || return
         fi
@@ -148,7 +148,7 @@ fuzz_replay() {
     prepare_fuzzers || return
     build_fuzzers bin_fuzz fuzz "//fuzz:$target" || return
     for file in "$@"; do
-        # The absolute path: a name may begin as an option does.
+        # An absolute path, because a name could begin with a dash.
         "$bin_fuzz/fuzz/$target" "$(realpath -- "$file")" || status=1
     done
     return "$status"

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes mutants`: builds the programs that run with mutants, and passes everything on to
-# props/mutants/run_mutants.py. Knows no option of it.
+# `tools/kmes mutants`: builds the programs that run with mutants, and passes its arguments to
+# props/mutants/run_mutants.py.
 
-# The tests are those that run_mutants.py names.
+# run_mutants.py has the same list of tests.
 readonly MUTANT_TARGETS=(
     //props/mutants:driver
     //kmes/tests:all

@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes replay`: builds the player of scripts and passes everything on to it. `--keep` adds a
-# script to the corpus that tests replay. Knows nothing of the content of a script.
+# `tools/kmes replay`: builds the player of scripts and passes its arguments to it. `--keep` adds a
+# script to the corpus that tests replay.
 
 readonly PLAYER_TARGET=//props/replay:kmes-replay
 readonly CORPUS=props/corpus
@@ -31,7 +31,7 @@ keep_script() {
         return
     fi
     build_targets "the player of scripts" "$PLAYER_TARGET" || return
-    # A copy: what is checked is what is kept, even if FILE is a pipe.
+    # Check and keep the same copy, because FILE may be a pipe.
     copy=$KMES_SCRATCH/script
     if ! cat -- "$file" >"$copy" 2>/dev/null; then
         say_error "replay --keep: '$file' cannot be read"
@@ -41,7 +41,7 @@ keep_script() {
     words=$("$BAZEL_BIN/props/replay/kmes-replay" --check - <"$copy" 2>&1)
     status=$?
     if [ "$status" -ne 0 ]; then
-        # The player says `-:LINE: ...`.
+        # The player prints `-:LINE: ...`.
         printf '%s\n' "$file${words#-}" >&2
         return "$status"
     fi

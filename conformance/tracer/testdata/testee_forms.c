@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * The third part of the tracer's test testee: instructions of every form that touches a buffer,
- * each executed once with known registers, and all that it leaves behind written down: general
- * registers, flags, vector registers, the metadata page, memory of its own. Run twice at the same
- * addresses, with and without guards, it must write the same.
+ * The third part of the tracer's test testee: instructions of every form that touches a buffer. It
+ * executes each once with known registers. Then it prints the effects: general registers, flags,
+ * vector registers, the metadata page and its own memory. Two runs at the same addresses, with and
+ * without guards, must print the same.
  */
 #define _GNU_SOURCE
 #include "testee.h"
@@ -23,7 +23,7 @@ enum { kAx, kCx, kDx, kBx, kSp, kBp, kSi, kDi };
 struct state {
     uint64_t registers[16]; /* 0, in the order of the encoding */
     uint64_t flags;         /* 128 */
-    uint64_t vectors;       /* 136: how many bytes a vector register has: 16, 32 or 64 */
+    uint64_t vectors;       /* 136: the bytes of a vector register: 16, 32 or 64 */
     uint64_t opmasks[8];    /* 144 */
     uint64_t unused[6];     /* 208 */
     uint8_t vector[32][64]; /* 256 */
@@ -86,7 +86,7 @@ static const struct form {
     const char* name;
     void (*run)(struct state* state);
     int variant;
-    uint64_t vectors; /* how wide they must be */
+    uint64_t vectors; /* the least bytes of a vector register */
 } kForms[] = {
 #define X(width, name, text, variant) {#name, form_##name, variant, width},
 #include "forms.inc"
@@ -174,7 +174,7 @@ static void tell(const struct form* form, const struct state* state, int fd) {
 
 static unsigned char* in_data;
 
-/* Leaves pointers into the buffer, and flags, where a call of the kernel might use them. */
+/* Leaves pointers into the buffer, and flags, in registers that a system call might use. */
 static void on_interruption(int number) {
     (void)number;
     __asm__ volatile(
@@ -186,7 +186,7 @@ static void on_interruption(int number) {
 }
 
 static int mode_forms(char** argv) {
-    static char handlers_stack[65536]; /* some forms have theirs in the buffer */
+    static char handlers_stack[65536]; /* some forms have their stack in the buffer */
     const stack_t stack = {.ss_sp = handlers_stack, .ss_size = sizeof handlers_stack};
     sigaltstack(&stack, NULL);
     const struct sigaction action = {.sa_handler = on_interruption,
@@ -199,7 +199,7 @@ static int mode_forms(char** argv) {
     int fd = memfd_create("copy", 0);
     attach_and_map();
     in_data = maps[0] + kMetadataBytes;
-    futex(word_of(0), FUTEX_WAIT, 0, NULL); /* the guards come now, or not */
+    futex(word_of(0), FUTEX_WAIT, 0, NULL); /* the test sets its guards now, or sets none */
     static struct state state;
     for (size_t i = 0; i < sizeof kForms / sizeof *kForms; ++i) {
         const struct form* form = &kForms[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of the tracer's test testee whose threads read the ring with all signals blocked, while
- * the program has a handler of SIGSEGV for memory of its own.
+ * The part of the tracer's test testee whose threads read the ring with all signals blocked. The
+ * program also has a handler of SIGSEGV for memory of its own.
  */
 #define _GNU_SOURCE
 #include "testee.h"
@@ -93,7 +93,7 @@ static void* read_when_told(void* index) {
     return NULL;
 }
 
-/* --- what the first thread does while another one has faulted at a guard */
+/* --- actions of the first thread while another one has faulted at a guard */
 
 static int act_fault(void) {
     *(volatile unsigned char*)own_page = 1;
@@ -206,7 +206,7 @@ static int mode_beside_a_fault(char** argv) {
     return result;
 }
 
-/* --- one thread that blocks all signals and does what such a thread may do */
+/* --- the permitted actions of a thread that blocks all signals */
 
 static volatile int seen_mask_blocks_fault;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * The fifth part of the tracer's test testee: calls behind which a thread, or a child, goes on with
- * registers that are not the caller's, made while registers that they do not look at point into a
- * buffer.
+ * The fifth part of the tracer's test testee: calls after which a thread, or a child, continues
+ * with other registers than those of the caller. During each call, registers that the call ignores
+ * point into a buffer.
  */
 #define _GNU_SOURCE
 #include "testee.h"

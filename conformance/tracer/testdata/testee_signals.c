@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The part of the tracer's test testee that keeps its signals, its calls and its end to itself.
+ * The part of the tracer's test testee with signal handlers, a seccomp filter and an end of its
+ * own.
  */
 #define _GNU_SOURCE
 #include "testee.h"
@@ -85,7 +86,7 @@ static int mode_blocked_signals(char** argv) {
     return 0;
 }
 
-/* --- a filter of its own, behind the first attach */
+/* --- a filter of its own, after the first attach */
 
 static int mode_own_filter(char** argv) {
     (void)argv;

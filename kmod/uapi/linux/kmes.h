@@ -15,9 +15,10 @@
 #define KMES_DEVICE "/dev/kmes"
 
 /*
- * kmes_attach (1091). CAP_AUDIT_READ, else EPERM. `count` slots at `fds_address` on entry; on
- * return the number of CPUs, also after ERANGE (too few slots; no fd was made). All fds or none,
- * close-on-exec; index i is CPU i. EAGAIN: the boot phase. EFAULT, EMFILE, ENFILE, ENOMEM.
+ * kmes_attach (1091). Needs CAP_AUDIT_READ (EPERM). On entry, `fds_address` has `count` slots. On
+ * return, `count` is the number of CPUs, also after ERANGE (too few slots; no fd is made). Returns
+ * all fds or none, close-on-exec; index i is CPU i. EAGAIN: the boot phase. Further errors: EFAULT,
+ * EMFILE, ENFILE, ENOMEM.
  */
 struct kmes_ioctl_attach {
     __u64 fds_address; /* of int[count] */
@@ -27,9 +28,9 @@ struct kmes_ioctl_attach {
 };
 
 /*
- * Attach to one CPU. CAP_AUDIT_READ, else EPERM. EINVAL: there is no such CPU; otherwise the errors
- * of KMES_IOC_ATTACH. The fd is close-on-exec. Two calls of this can have a resize between them:
- * then the capacities differ. ENOTTY: an older module; KMES_IOC_ATTACH does it there.
+ * Attaches to one CPU. Needs CAP_AUDIT_READ (EPERM). EINVAL: there is no such CPU. Other errors are
+ * those of KMES_IOC_ATTACH. The fd is close-on-exec. A resize can come between two calls; then the
+ * capacities differ. ENOTTY: an older module, which has only KMES_IOC_ATTACH.
  */
 struct kmes_ioctl_attach_cpu {
     __u64 capacity; /* out: bytes */
@@ -38,22 +39,23 @@ struct kmes_ioctl_attach_cpu {
 };
 
 /*
- * Tells which buffer a CPU writes to now, without a descriptor: device and inode are what fstat
- * reports for the buffer's fds (E19). Capability and errors as KMES_IOC_ATTACH_CPU, but no EMFILE,
- * ENFILE or ENOMEM.
+ * Identifies the buffer that a CPU writes to now, without a descriptor. Device and inode are those
+ * that fstat reports for the buffer's fds (E19). Capability and errors are those of
+ * KMES_IOC_ATTACH_CPU, without EMFILE, ENFILE and ENOMEM.
  */
 struct kmes_ioctl_identify {
     __u64 device;   /* out */
     __u64 inode;    /* out */
     __u64 capacity; /* out: bytes */
     __u32 cpu;      /* in */
-    __u32 cpus;     /* out: how many CPUs have a buffer */
+    __u32 cpus;     /* out: the number of CPUs with a buffer */
 };
 
 /*
- * kmes_emit (1090). CAP_AUDIT_WRITE, else EPERM. EINVAL: type_len 0, or no UTF-8; ENOSPC: over 50 %
- * of the capacity, or over MaxEventSize; EFAULT; EBUSY: this CPU has no producer
- * (it came after the module), or its producer has ended; ENOMEM: no memory to stage the event.
+ * kmes_emit (1090). Needs CAP_AUDIT_WRITE (EPERM). EINVAL: type_len is 0, or the type is not UTF-8.
+ * ENOSPC: the event is over 50 % of the capacity, or over MaxEventSize. EBUSY: this CPU has no
+ * producer, because it came online after the module was loaded, or its producer has ended. ENOMEM:
+ * no memory to stage the event. EFAULT.
  */
 struct kmes_ioctl_emit {
     __u64 type_address;
@@ -64,9 +66,10 @@ struct kmes_ioctl_emit {
 };
 
 /*
- * kmes_emit_batch (1092): entries of struct kmes_emit_entry (docs/event-model.md: type pointer at
- * 0, type_len u16 at 8, payload pointer at 16, payload_len u32 at 24; 32 bytes). 1..256, else
- * EINVAL. Stops at the first bad entry, with its error; `emitted` says how many are before it.
+ * kmes_emit_batch (1092). Takes 1 to 256 entries (EINVAL) of struct kmes_emit_entry. By
+ * docs/event-model.md, an entry has 32 bytes: type pointer at 0, type_len u16 at 8, payload pointer
+ * at 16, payload_len u32 at 24. Stops at the first bad entry, with its error; `emitted` is the
+ * number of events before it.
  */
 struct kmes_ioctl_emit_batch {
     __u64 entries_address;
@@ -75,11 +78,12 @@ struct kmes_ioctl_emit_batch {
 };
 
 /*
- * Configuration. CAP_SYS_ADMIN, else EPERM. 0 leaves a value as it is. EINVAL: a value that is not
- * valid; ENOMEM: no memory for the new buffers; EINTR: killed while it allocated memory, or while
- * it waited for a CPU that comes or goes, or for another configuration. Nothing changes then, and
- * an event of origin class 1 says so. With KMES_IOC_REGISTRY_AVAILABLE it is also the end of the
- * boot phase (5.1.2); EALREADY when that is over.
+ * Configuration. Needs CAP_SYS_ADMIN (EPERM). 0 leaves a value unchanged. EINVAL: a value is not
+ * valid. ENOMEM: no memory for the new buffers. EINTR: the caller was killed while it allocated
+ * memory, or while it waited for a CPU that comes or goes, or for another configuration. After one
+ * of these errors nothing has changed, and an event of origin class 1 reports it.
+ *
+ * KMES_IOC_REGISTRY_AVAILABLE also ends the boot phase (5.1.2). EALREADY: the boot phase is over.
  */
 struct kmes_ioctl_configure {
     __u64 buffer_capacity; /* bytes: a power of two, 64 KiB .. 256 MiB */
@@ -87,9 +91,9 @@ struct kmes_ioctl_configure {
 };
 
 /*
- * What one CPU's producer has counted since the module was loaded. CAP_AUDIT_READ, else EPERM;
- * EINVAL: no such CPU. The CPU is neither waited for nor disturbed: while it emits, each counter is
- * right by itself, and two of them need not belong together.
+ * The counts of one CPU's producer since the module was loaded. Needs CAP_AUDIT_READ (EPERM).
+ * EINVAL: there is no such CPU. The call neither waits for the CPU nor disturbs it. While the CPU
+ * emits, each counter is correct, but two counters may be of different moments.
  */
 struct kmes_ioctl_statistics {
     __u32 cpu;   /* in */
@@ -98,7 +102,7 @@ struct kmes_ioctl_statistics {
     __u64 bytes;
     __u64 dropped;        /* over 50 % of the capacity, in the kernel (5.1.7 step 5) */
     __u64 dropped_nested; /* from inside an emission (E16) */
-    __u64 dropped_no_cpu; /* on a CPU that came after the module, all CPUs together */
+    __u64 dropped_no_cpu; /* on CPUs that came online after the module; the sum of all */
     __u64 overwritten;
     __u64 wakes;
     __u64 corrupt; /* impossible sizes in the ring (E13) */
@@ -111,14 +115,15 @@ struct kmes_ioctl_statistics {
 };
 
 /*
- * The buffers that exist, the present one of each CPU and those retired that somebody still has. On
- * entry `count` slots at `buffers_address`; on return how many there are (ERANGE: more than slots;
- * as many as fit were written). CAP_AUDIT_READ.
+ * The existing buffers: the current one of each CPU, and the retired ones that are still mapped or
+ * open. On entry, `buffers_address` has `count` slots. On return, `count` is the number of buffers.
+ * ERANGE: there are more buffers than slots, and the first ones were written. Needs CAP_AUDIT_READ
+ * (EPERM).
  */
 struct kmes_buffer_info {
-    __u64 inode; /* what fstat says of its fds (E19) */
+    __u64 inode; /* as fstat reports it for its fds (E19) */
     __u64 capacity;
-    __u64 generation; /* as the producer knows it */
+    __u64 generation; /* the producer's private copy */
     __u64 write_pos;
     __u64 tail_pos;
     __u32 cpu;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test NAME [ARGUMENTS...]: one of the tests of the module that run in the virtual machine.
-// Exit status: 0 passed; 1 failed, with a line that says what; 2 bad usage.
+// guest_test NAME [ARGUMENTS...]: runs one test of the module in the virtual machine.
+// Exit status: 0 passed; 1 failed, after a line with the reason; 2 bad usage.
 #include <cstdio>
 #include <map>
 #include <string>

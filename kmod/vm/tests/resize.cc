@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test resize TIMES: resizes the rings TIMES times, while every CPU emits from every context
-// and readers follow. Sequences only grow, nothing is torn, every swap is counted, and in the end
-// there are as many pages as at the beginning (5.1.4, E10, E18). guest_test resize killed: SIGKILL
-// ends a configuration. Nothing has changed, and an event says so. guest_test resize no-memory: a
-// resize that needs more memory than is available fails before it allocates a page.
+//   guest_test resize TIMES      resizes TIMES times while all CPUs emit from all contexts and
+//                                readers follow. Sequences only grow, no event is torn, each swap
+//                                is counted, and the number of pages is the same before and after
+//                                (5.1.4, E10, E18).
+//   guest_test resize killed     SIGKILL ends a configuration. Nothing has changed, and an event
+//                                reports it.
+//   guest_test resize no-memory  a resize that needs more memory than is available fails before it
+//                                allocates a page.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,8 +33,8 @@ namespace {
 
 constexpr char PAGES[] = "/sys/module/kmes/parameters/pages_live";
 
-// The pages that the waker has made for itself so far. It makes those of no buffer: where memory is
-// short that may take long, and nobody would be woken meanwhile.
+// Returns the number of page faults of the waker. It must not grow: an allocation can be slow while
+// memory is short, and would delay all wakes.
 std::uint64_t faults_of_waker() {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
         const std::string path = entry.path().string();
@@ -39,7 +42,7 @@ std::uint64_t faults_of_waker() {
         const std::string stat = read_file(path + "/stat");
         std::istringstream fields(stat.substr(stat.rfind(')') + 1));
         std::string before;
-        for (int i = 0; i < 7; ++i) fields >> before;  // state to flags (proc(5))
+        for (int i = 0; i < 7; ++i) fields >> before;  // fields state to flags of proc(5)
         std::uint64_t faults = 0;
         EXPECT(static_cast<bool>(fields >> faults));
         return faults;
@@ -91,7 +94,7 @@ void emit_until(int cpu, const std::atomic<bool>* is_over) {
     }
 }
 
-// E19: resizes that follow each other faster than nudges do not postpone them.
+// E19: resizes at shorter intervals than those of nudges do not postpone the nudges.
 void nudges_come_between_resizes(const Device& device) {
     using Clock = std::chrono::steady_clock;
     constexpr __u64 kNudges = 3;
@@ -110,7 +113,7 @@ void nudges_come_between_resizes(const Device& device) {
     EXPECT(*generation >= retired + kNudges);
 }
 
-// Returns whether CPU 0 has an event with this text. Its ring has not wrapped yet.
+// Returns whether the ring of CPU 0 has this text. The ring must not have wrapped.
 bool has_event(const Device& device, const std::string& text) {
     const Buffer buffer(device, 0);
     const __u64 end = __atomic_load_n(&buffer.metadata()->write_pos, __ATOMIC_ACQUIRE);
@@ -143,7 +146,7 @@ void killed_while_it_allocates(const Device& device, std::uint64_t capacity) {
         }
         end(child);
         if (device.statistics(0).capacity == capacity) break;
-        // The resize was faster.
+        // The resize was complete before the signal.
         EXPECT_EQUAL(device.configure(capacity, 0), 0);
     }
     EXPECT(wait_until(20, [&] { return read_number(PAGES) == pages; }));
@@ -223,7 +226,8 @@ void test_resize(const Arguments& arguments) {
         readers.emplace_back([&, cpu] { seen[std::size_t(cpu)] = follow(cpu, &is_over); });
         emitters.emplace_back([&, cpu] { emit_until(cpu, &is_emission_over); });
     }
-    // More events than it can emit: it is removed after the last resize.
+    // kmes_load has more events than it can emit before the last resize. It is removed after that
+    // one.
     EXPECT_EQUAL(run("insmod /kmes/modules/kmes_load.ko events=0,1000000,1000000,100000"), 0);
     for (int i = 0; i < times; ++i)
         EXPECT_EQUAL(device.configure(i % 3 == 0 ? 1 << 16 : i % 3 == 1 ? 1 << 18 : 1 << 17, 0), 0);
