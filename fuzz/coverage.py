@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which lines and branches of the core (kmes/*.c) inputs reach, from replays that were built with
+"""Finds the lines and branches of the core (kmes/*.c) that inputs reach, by replays built with
 --config=profile. `tools/kmes fuzz` uses it for the inputs of a run. //fuzz:coverage_test uses it
 for the corpora, which must reach every line, and every branch except those that uncovered.txt
 justifies. For the targets of the socket, the corpora must reach a minimum share of the lines of

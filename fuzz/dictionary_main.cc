@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Prints the dictionary of the script targets from the grammar's table (props/script/script.h).
-// With a file: compares, and says what to do if they differ; the exit status is then 1.
+// With a file, compares the file instead. If it differs, prints the command that writes it, and
+// exits with 1.
 //
 //   make_dictionary [FILE]
 #include <cstdio>
@@ -48,16 +49,16 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: make_dictionary [FILE]\n");
         return 2;
     }
-    const std::string right = dictionary();
+    const std::string expected = dictionary();
     if (argc == 1) {
-        std::fputs(right.c_str(), stdout);
+        std::fputs(expected.c_str(), stdout);
         return 0;
     }
     std::ifstream stream(argv[1], std::ios::binary);
     const std::string found((std::istreambuf_iterator<char>(stream)),
                             std::istreambuf_iterator<char>());
-    if (found == right) return 0;
-    std::fprintf(stderr, "%s is not what the grammar says; bazel run //fuzz:make_dictionary >%s\n",
+    if (found == expected) return 0;
+    std::fprintf(stderr, "%s does not match the grammar; bazel run //fuzz:make_dictionary >%s\n",
                  argv[1], argv[1]);
     return 1;
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The engines of `tools/kmes fuzz`: how each is started, its status, and where it stores its finds.
+"""The engines of `tools/kmes fuzz`: their start, their status, and the places of their finds.
 Knows no target and prints nothing."""
 
 import os

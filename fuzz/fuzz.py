@@ -55,7 +55,7 @@ class Job:
 
 
 def watch(engine, processes, job):
-    """Runs until the engine ends, or somebody presses Ctrl-C. Returns the seconds, and which."""
+    """Runs until the engine ends, or Ctrl-C. Returns the seconds, and whether it was Ctrl-C."""
     start = time.monotonic()
     is_interrupted = False
     is_screen = sys.stdout.isatty()
@@ -96,7 +96,7 @@ def run_once(job, file):
 
 
 def signature(words):
-    """Returns what is equal for inputs that find the same bug: the first words of the error,
+    """Returns a key that is equal for inputs with the same bug: the first words of the error,
     without numbers.
     """
     for pattern in (r"^kmes fuzz: (.*)$", r"^.*runtime error: (.*)$",
@@ -118,7 +118,7 @@ def first_line(words):
 
 
 def minimise(job, file, words, name):
-    """A smaller input that fails, and how to see it again."""
+    """Makes a smaller input that fails. Returns its file, and the command that repeats it."""
     if SCRIPT_MARK in words and job.replay:
         script = job.crashes / f"{name}.kmes"
         text = words.split(SCRIPT_MARK, 1)[1]
@@ -142,7 +142,7 @@ def minimise(job, file, words, name):
 
 
 def report_crashes(job, files):
-    """One paragraph for each bug."""
+    """Prints a paragraph for each bug."""
     bugs = {}
     for file in files:
         words = run_once(job, file)
@@ -223,7 +223,7 @@ def run(options):
         problem = (f"it ended after {seconds:.0f} of {job.seconds} s without a crash, "
                    f"status {ends}; see {job.shown(job.folder)}")
     if problem:
-        print(f"tools/kmes: {options.engine} does not run as it should:\n{problem}",
+        print(f"tools/kmes: {options.engine} does not work:\n{problem}",
               file=sys.stderr)
         return 3
     status = engine.status

@@ -6,6 +6,8 @@
 # scripts, also the scripts that the properties draw, and those of props/corpus. Files named
 # `found-*` (inputs of fixed bugs) and `kept-*` (written by hand) always stay.
 #
+# An input that triggers the planted bug of the canary (canaries/TARGET.canary) is left out.
+#
 # The corpora of this repository were made in this way. Small means: a set of files that reaches
 # each edge of the control flow, without counting how often (libFuzzer's -set_cover_merge).
 set -euo pipefail
@@ -34,10 +36,19 @@ if [ -n "$profile" ]; then
         "$profile"
     folders+=("$scratch/seeds" props/corpus)
 fi
-bazel build --config=fuzz "//fuzz:$target"
+bazel build --config=fuzz "//fuzz:$target" "//fuzz:${target}_canary"
 # Called once for each configuration, the folder says which: bazel-bin is of the last one.
-"$(bazel info --config=fuzz bazel-bin)/fuzz/$target" -set_cover_merge=1 -use_counters=0 \
-    -max_len=4096 "$scratch/merged" "fuzz/corpora/$target" ${folders[@]+"${folders[@]}"}
+bin=$(bazel info --config=fuzz bazel-bin)/fuzz
+# A file that triggers the planted bug of the canary would end each of its runs at once.
+mkdir -p "$scratch/sources"
+find "fuzz/corpora/$target" ${folders[@]+"${folders[@]}"} -type f -print0 |
+    while IFS= read -r -d '' file; do
+        "$bin/${target}_canary" -runs=0 -artifact_prefix="$scratch/" "$file" >/dev/null 2>&1 ||
+            continue
+        cp -n -- "$file" "$scratch/sources/"
+    done
+"$bin/$target" -set_cover_merge=1 -use_counters=0 -max_len=4096 "$scratch/merged" \
+    "$scratch/sources"
 find "fuzz/corpora/$target" -type f ! -name 'found-*' ! -name 'kept-*' -delete
 cp -- "$scratch"/merged/* "fuzz/corpora/$target/"
 printf '%s: %s files, %s bytes\n' "$target" "$(ls "fuzz/corpora/$target" | wc -l)" \

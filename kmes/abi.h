@@ -49,6 +49,9 @@
 #define KMES_NEED_WAKE_OFFSET 4096u
 #endif
 
+/* 5.1.2: of the first ring of a CPU. Its positions begin at 0 in a kernel. */
+#define KMES_FIRST_GENERATION 1ull
+
 /* Limits of the core. 5.1.3 leaves them to the implementation; both must be powers of two. */
 #define KMES_CAPACITY_MIN_BYTES 256ull
 #define KMES_CAPACITY_MAX_BYTES (1ull << 31)
@@ -65,8 +68,12 @@
 #define KMES_EVENT_HAS_GUIDS (KMES_LAYOUT >= KMES_LAYOUT_C)
 #if KMES_EVENT_HAS_GUIDS
 #define KMES_EVENT_FIXED_BYTES 77u
+#define KMES_EVENT_FIXED_TEXT "77"
+#define KMES_EVENT_MIN_TEXT "78"
 #else
 #define KMES_EVENT_FIXED_BYTES 29u
+#define KMES_EVENT_FIXED_TEXT "29"
+#define KMES_EVENT_MIN_TEXT "30"
 #endif
 #define KMES_EVENT_MIN_BYTES (KMES_EVENT_FIXED_BYTES + 1u) /* plus a type of one byte */
 #define KMES_GUID_BYTES 16

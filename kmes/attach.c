@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The attach of a reader: opening, checking a mapping, and changing to a newer one (5.1.8.3 with
- * E11, E14, E15, E19, E21, E25). This file reads no events.
+ * E11, E14, E15, E19, E21, E25). This file reads no events: consumer.c finds the first number.
  */
 #include "kmes/order.h"
 #include "kmes/reader_parts.h"
@@ -16,6 +16,7 @@ struct found {
     struct kmes_fields shared;
     __u64 capacity;
     __u64 generation;
+    __u64 next_sequence; /* of identify, after the attach */
 };
 
 static bool magic_is_right(const struct kmes_fields* shared) {
@@ -59,7 +60,7 @@ bool kmes_mapping_is_same(const struct kmes_mapping* a, const struct kmes_mappin
  * generation. */
 static int attach_once(const struct kmes_reader_config* config, struct found* found) {
     const struct kmes_attach_functions* functions = &config->attach_functions;
-    struct kmes_mapping now;
+    struct kmes_mapping now = {.next_sequence = 0}; /* an identify may not set it */
     int error = functions->attach(functions->context, config->cpu_id, &found->mapping);
 
     if (error) return error;
@@ -73,7 +74,9 @@ static int attach_once(const struct kmes_reader_config* config, struct found* fo
         functions->detach(functions->context, &found->mapping);
         return error;
     }
-    return kmes_mapping_is_same(&found->mapping, &now) ? 0 : 1;
+    if (!kmes_mapping_is_same(&found->mapping, &now)) return 1;
+    found->next_sequence = now.next_sequence;
+    return 0;
 }
 
 /* E19: the buffer is alive if the producer still writes to it after the load of its generation.
@@ -91,10 +94,20 @@ static int attach_alive(const struct kmes_reader_config* config, struct found* f
     }
 }
 
+/* E25: numbers of two sessions are unrelated. A process numbers the events of a new session from 1
+ * on, so a reader that continues there knows which ones it has missed. A kernel may have emitted
+ * for long: the count begins with the attach. */
+static void continue_in_session(struct kmes_reader* reader) {
+    reader->last_sequence = 0;
+    reader->has_sequence = true;
+}
+
 /* E11: the reader assumes nothing about the positions. Reading begins at the tail, and the sequence
- * numbers identify new events (E21). */
+ * numbers identify new events (E21). At the first attach there is no mapping to continue from. */
 static void adopt(struct kmes_reader* reader, const struct found* found) {
-    if (reader->mapping.session != found->mapping.session) reader->has_sequence = false; /* E25 */
+    const bool is_first = !reader->mapping.base;
+    const bool is_other = is_first || reader->mapping.session != found->mapping.session;
+
     reader->mapping = found->mapping;
     reader->shared = found->shared;
     reader->capacity = found->capacity;
@@ -103,12 +116,19 @@ static void adopt(struct kmes_reader* reader, const struct found* found) {
     reader->peeked_bytes = 0;
     reader->producer_error = 0;
     reader->is_replaced = false;
+    if (is_other && !is_first && reader->mapping.session)
+        continue_in_session(reader);
+    else if (is_other)
+        kmes_reader_begin_count(reader, found->next_sequence);
 }
 
-/* Skips events that another reader has delivered: they are not newer (E21). Only for sequence
- * numbers of the same session. */
+/* Skips events that another reader has delivered: they are not newer (E21). */
 static void go_on_from(struct kmes_reader* reader, const struct kmes_reader_place* place) {
-    if (!place->is_known || place->session != reader->mapping.session) return;
+    if (!place->is_known) return;
+    if (place->session != reader->mapping.session) {
+        if (reader->mapping.session) continue_in_session(reader);
+        return;
+    }
     reader->last_sequence = place->last_sequence;
     reader->has_sequence = true;
 }

@@ -80,11 +80,12 @@ static void read_data(const struct kmes_reader* reader, void* to, __u64 bytes) {
                   KMES_ORDER_READ_DATA);
 }
 
-static void read_header(const struct kmes_reader* reader, struct kmes_event_header* header) {
+static void read_header(const struct kmes_reader* reader, __u64 pos,
+                        struct kmes_event_header* header) {
     struct kmes_event_words words;
 
-    kmes_copy_out_words(words.word, reader->shared.data, reader->capacity, reader->read_pos,
-                        sizeof(*header), KMES_ORDER_READ_DATA);
+    kmes_copy_out_words(words.word, reader->shared.data, reader->capacity, pos, sizeof(*header),
+                        KMES_ORDER_READ_DATA);
     kmes_event_header_from(header, &words);
 }
 
@@ -102,7 +103,7 @@ static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
          * the capacity after its tail. A reader that trusted such a write_pos would read old events
          * of the ring again. */
         if (KMES_LIKELY(*available_bytes <= reader->capacity)) {
-            read_header(reader, header);
+            read_header(reader, reader->read_pos, header);
             if (KMES_LIKELY(kmes_event_check(header, *available_bytes) == KMES_EVENT_IS_SOUND))
                 return KMES_READ_EVENT;
         }
@@ -113,6 +114,46 @@ static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
         else
             reader->read_pos += *available_bytes; /* to write_pos: never back, never a loop */
     }
+}
+
+/*
+ * Returns the number of the oldest event, as a read would find it, and 0 if there is none or its
+ * content is impossible. *write_pos: the value that was loaded last. Each load of write_pos comes
+ * before the one of the tail, as in find_event (E26), and the fence is that of is_whole (E4).
+ */
+static __u64 find_oldest(const struct kmes_reader* reader, __u64* write_pos) {
+    __u64 pos = reader->read_pos;
+
+    for (;;) {
+        struct kmes_event_header header;
+        __u64 sequence = 0;
+        __u64 tail_pos;
+
+        *write_pos = kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOOK_WRITE_POS);
+        if (pos >= *write_pos) return 0;
+        if (*write_pos - pos <= reader->capacity) {
+            read_header(reader, pos, &header);
+            if (kmes_event_check(&header, *write_pos - pos) == KMES_EVENT_IS_SOUND)
+                sequence = header.sequence;
+        }
+        kmes_fence_acquire(KMES_ORDER_DATA_FENCE);
+        tail_pos = kmes_load_relaxed_u64(reader->shared.tail_pos, KMES_ORDER_RECHECK_TAIL);
+        if (tail_pos <= pos) return sequence;
+        pos = tail_pos;
+    }
+}
+
+/* If the oldest event is later than the next event at the attach, the events between are lost. */
+void kmes_reader_begin_count(struct kmes_reader* reader, __u64 next_sequence) {
+    __u64 write_pos;
+    __u64 oldest = find_oldest(reader, &write_pos);
+
+    if (write_pos == 0 && !next_sequence && !reader->mapping.session &&
+        reader->generation == KMES_FIRST_GENERATION)
+        oldest = 1; /* 5.1.2: nothing was emitted, or the hand-over would have brought it here */
+    if (oldest && (!next_sequence || oldest < next_sequence)) next_sequence = oldest;
+    reader->has_sequence = next_sequence != 0;
+    reader->last_sequence = next_sequence ? next_sequence - 1 : 0;
 }
 
 /* E21: the reader does not deliver an event again that an older buffer had. */

@@ -18,11 +18,11 @@ const char* kmes_event_check_text(enum kmes_event_check check) {
         case KMES_EVENT_IS_SOUND:
             return "a sound event";
         case KMES_EVENT_IS_SHORT:
-            return "fewer than the 30 bytes that an event has at least";
+            return "fewer than the " KMES_EVENT_MIN_TEXT " bytes that an event has at least";
         case KMES_EVENT_HAS_NO_TYPE:
             return "type_len is 0";
         case KMES_EVENT_TYPE_TOO_LONG:
-            return "29 + type_len is more than header_size";
+            return KMES_EVENT_FIXED_TEXT " + type_len is more than header_size";
         case KMES_EVENT_HEADER_TOO_LONG:
             return "header_size is more than event_size";
         case KMES_EVENT_TOO_LONG:

@@ -133,6 +133,10 @@ enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABE
  *   void kmes_data_is_valid(data, pos, bytes, label)
  *        no operation, for tools: the caller has proved that its copy of these bytes is not torn.
  *
+ *   void kmes_prefetch_data(data, mask, pos)
+ *        a hint, no access: the lines after the one of `pos` will be written soon. An event of 64
+ *        bytes of payload lies in up to three.
+ *
  *   void kmes_data_is_fresh(data, label)
  *        no operation, for tools: a new buffer begins at this data region.
  *
@@ -156,6 +160,15 @@ enum kmes_order_label { KMES_ORDER_LABELS(KMES_ORDER_ENUMERATOR) KMES_ORDER_LABE
 #else
 #include "kmes/user/order_plain.h"
 #endif
+
+#define KMES_CACHE_LINE_BYTES 64u
+
+static inline void kmes_prefetch_data(const __u8* data, __u64 mask, __u64 pos) {
+    const __u8* line = data + (pos & mask);
+
+    __builtin_prefetch(line + KMES_CACHE_LINE_BYTES, 1);
+    __builtin_prefetch(line + 2 * KMES_CACHE_LINE_BYTES, 1);
+}
 
 /* The kernel's compiler keeps the words in registers anyway; a build for tests treats every copy
  * alike. */

@@ -27,16 +27,18 @@ KMES_EXTERN_C_BEGIN
 
 /* One buffer, mapped by the attach function. */
 struct kmes_mapping {
-    void* base;         /* as 5.1.5 lays it out, readable and, for need_wake, writable */
-    __u64 mapped_bytes; /* 4096 + 2 x capacity */
+    void* base;         /* with the layout of 5.1.5; readable, and writable for need_wake */
+    __u64 mapped_bytes; /* KMES_METADATA_BYTES + 2 x capacity */
     __u64 device;       /* st_dev and st_ino of the fd identify the buffer (E19) */
     __u64 inode;
-    __u64 session;      /* identifies the producer; the sequence numbers of two sessions are
-                           unrelated (E25). 0: a kernel, which has only one. Any other value: a
-                           process, which may be killed */
-    bool needs_barrier; /* the producer executes no full fence; the reader executes the platform's
-                           barrier before each sleep (SLEEP_BARRIER in order.h) */
-    void* owner;        /* for the attach functions alone */
+    __u64 session;       /* identifies the producer; the sequence numbers of two sessions are
+                            unrelated (E25). 0: a kernel, which has only one. Any other value: a
+                            process, which may be killed, and numbers its events from 1 on */
+    bool needs_barrier;  /* the producer executes no full fence; the reader executes the platform's
+                            barrier before each sleep (SLEEP_BARRIER in order.h) */
+    void* owner;         /* for the attach functions alone */
+    __u64 next_sequence; /* identify: the number of the CPU's next event. The reader counts what is
+                            lost from there on, if its ring is empty. 0: unknown */
 };
 
 /*
@@ -58,8 +60,8 @@ enum kmes_sharing {
     KMES_SHARED,    /* yes: the reader never clears need_wake, and every sleep has a limit */
 };
 
-/* The last event that a reader has delivered. Another reader can continue after it. All zero: the
- * reader has delivered none. */
+/* The last event that a reader has delivered, or the event before those that it will deliver.
+ * Another reader can continue after it. All zero: unknown, because the ring was empty. */
 struct kmes_reader_place {
     __u64 session;
     __u64 last_sequence;
@@ -82,8 +84,8 @@ struct kmes_reader_config {
      * session up to this one again. For a kernel producer the place is valid until the next boot.
      */
     struct kmes_reader_place place;
-    /* About how many bytes kmes_reader_bulk copies with one check. 0: 6 KiB, which are still in the
-     * first-level cache when the caller takes the events. */
+    /* The approximate number of bytes that kmes_reader_bulk copies with one check. 0: 6 KiB, which
+     * are still in the first-level cache when the caller takes the events. */
     __u64 bulk_bytes;
     __u32 spin_looks;     /* checks of write_pos before a sleep (5.1.8.2 step 4); 0: none */
     bool stop_on_corrupt; /* E7: corrupt content ends this CPU with -EBADMSG; false: skip it */
@@ -92,7 +94,8 @@ struct kmes_reader_config {
 
 struct kmes_reader_statistics {
     __u64 delivered;
-    __u64 lost;      /* gaps in the sequence numbers of delivered events (5.1.9) */
+    __u64 lost;      /* gaps in the sequence numbers of delivered events (5.1.9), and events that
+                        were overwritten after the attach and before the first delivery */
     __u64 laps;      /* reads that began with the tail past the read position */
     __u64 torn;      /* copies discarded because the tail passed the event during the copy */
     __u64 corrupt;   /* impossible content that was not torn (E7) */
@@ -110,7 +113,9 @@ struct kmes_reader {
     __u64 capacity;
     __u64 read_pos;
     __u64 generation;      /* the value last seen in this mapping (E15) */
-    __u64 last_sequence;   /* of the last delivered event of this CPU, over all buffers (E21) */
+    __u64 last_sequence;   /* of the last delivered event of this CPU, over all buffers (E21).
+                              Before the first delivery: the number before the first event that
+                              counts as lost if it is overwritten */
     __u64 peeked_sequence; /* of the event in place, between peek and release */
     __u64 peeked_bytes;
     __u64 unasked_ns;   /* time slept since the last check for the producer (E25) */
@@ -129,11 +134,15 @@ enum kmes_read {
 
 /*
  * Attaches and checks the mapping. Returns 0, or the error of the attach function, or:
- *   -EPROTO           the magic is wrong: the mapping is no KMES buffer
+ *   -EPROTO           the magic is wrong: the mapping is not a KMES buffer
  *   -EPROTONOSUPPORT  the version is unknown
- *   -EINVAL           the capacity is no power of two or does not fit the mapping (E14), or
+ *   -EINVAL           the capacity is not a power of two or does not fit the mapping (E14), or
  *                     data_offset is not that of the version
- * Reading begins at tail_pos (E11).
+ * Reading begins at tail_pos (E11). Events that are overwritten after the attach are counted as
+ * lost, also before the first delivered event. The reader needs their first number. It takes it
+ * from the oldest event, or from the attach functions (next_sequence). It is 1 for an empty ring of
+ * a kernel that was never written. For another empty ring it is unknown without next_sequence. Then
+ * the count begins at the first delivered event.
  */
 int kmes_reader_open(struct kmes_reader* reader, const struct kmes_reader_config* config);
 
@@ -142,7 +151,8 @@ int kmes_reader_open(struct kmes_reader* reader, const struct kmes_reader_config
 void kmes_reader_close(struct kmes_reader* reader);
 
 /* Returns the last event that this reader has delivered, also after kmes_reader_close. A new reader
- * of the same CPU that has it in its configuration continues after that event. */
+ * of the same CPU that has it in its configuration continues after that event. Before the first
+ * delivered event it is the one before the events of this reader. */
 struct kmes_reader_place kmes_reader_get_place(const struct kmes_reader* reader);
 
 /*

@@ -13,6 +13,14 @@ KMES_EXTERN_C_BEGIN
 /* Returns the error of a reader that has `stopped` set. */
 int kmes_reader_stop_error(const struct kmes_reader* reader);
 
+/*
+ * 5.1.9: what is lost after an attach is counted. Finds the number of the next event, and keeps the
+ * one before it as the last sequence number. `next_sequence` is that of `struct kmes_mapping`, from
+ * after the attach. A reader that attaches to an empty ring and does not know it, counts from the
+ * first delivered event. Has no other effect: the next read finds the same content.
+ */
+void kmes_reader_begin_count(struct kmes_reader* reader, __u64 next_sequence);
+
 /* True if both mappings are the same buffer of the same producer (E19, E25). */
 bool kmes_mapping_is_same(const struct kmes_mapping* a, const struct kmes_mapping* b);
 

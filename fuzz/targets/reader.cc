@@ -21,8 +21,8 @@ namespace {
 
 constexpr unsigned kMostCalls = 200;
 // The limit of accesses of one call after the last change. It covers a walk over every event of the
-// largest buffer if all were delivered before, a copy of all its bytes, and the attempts of an
-// attach.
+// largest buffer, all delivered before. It also covers a copy of all its bytes, and the attempts of
+// an attach.
 constexpr std::uint64_t kMostAccesses = 16384;
 constexpr std::uint64_t kBarrierLimitNs = 100'000'000, kNoBarrierLimitNs = 1'000'000;
 constexpr int kNothingLeft = -ECANCELED;  // the result of a sleep after the end of the bytes
@@ -189,10 +189,11 @@ int Stage::identify(kmes_mapping* mapping) {
     // The producer swaps at every attach.
     if (drawn == 27) restless_ = 100;
     if (restless_ > 0 && !bytes_.empty()) --restless_;
-    if (drawn >= 29 || restless_ > 0) current_inode_ = 0;  // it has been replaced by now
+    if (drawn >= 29 || restless_ > 0) current_inode_ = 0;  // the producer has replaced it
     mapping->device = drawn == 26 ? 8 : 7;
     mapping->inode = current_inode_;
     mapping->session = session_ + (drawn == 25);
+    mapping->next_sequence = drawn < 8 ? drawn : 0;
     return 0;
 }
 
@@ -277,9 +278,13 @@ void Stage::expect_view(const kmes_event_view& view, const void* from, std::uint
     expect(sum <= 0xFFull * (view.type_len + view.payload_len), "the bytes of a view");
 }
 
-// E21, 5.1.9.
+// E21, 5.1.9. The place after the open says from where on losses are counted. A process numbers a
+// new session from 1 on (E25), and sessions here never come again.
 void Stage::delivered(const kmes_event_view& view) {
-    if (reader_.mapping.session != sequence_session_) has_sequence_ = false;
+    if (reader_.mapping.session != sequence_session_) {
+        has_sequence_ = reader_.mapping.session != 0;
+        sequence_ = 0;
+    }
     if (has_sequence_) {
         expect(view.sequence > sequence_, "a sequence number does not rise (E21)");
         expect_equal(view.lost_before, view.sequence - sequence_ - 1, "lost_before");
@@ -445,8 +450,11 @@ void Stage::open() {
     is_inside_ = false;
     if (result != 0) return expect_result(result, {});
     is_open_ = true;
-    has_sequence_ = false;
+    const kmes_reader_place place = kmes_reader_get_place(&reader_);
+    has_sequence_ = place.is_known;
+    sequence_ = place.last_sequence;
     sequence_session_ = reader_.mapping.session;
+    expect_equal(place.session, sequence_session_, "the session of a place");
     read_inode_ = reader_.mapping.inode;
     read_pos_ = reader_.read_pos;
 }

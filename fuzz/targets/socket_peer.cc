@@ -268,7 +268,8 @@ void SocketPeer::check(const SentPacket& packet, const kmes_socket_reply& reply)
     if (!reply.error && operation == KMES_SOCKET_IDENTIFY) check_identify(packet, reply);
     if (!is_attach(operation) || reply.error)
         expect_equal(received_.size(), 0u, "descriptors of a reply that has none");
-    if (operation != KMES_SOCKET_EMIT_BATCH && !is_lease(operation))
+    if (operation != KMES_SOCKET_EMIT_BATCH && operation != KMES_SOCKET_IDENTIFY &&
+        !is_lease(operation))
         expect_equal(reply.emitted, 0u, "emitted");
     if (expected != kSeveral) return;
     if (operation == KMES_SOCKET_EMIT) check_emit(packet, reply);
@@ -301,6 +302,10 @@ void SocketPeer::check_identify(const SentPacket& packet, const kmes_socket_repl
 
     expect_equal(facts_->producer->look(packet.request().cpu, &now), 0, "the result of look");
     expect_equal(reply.device, now.buffers[0]->device(), "the device");
+    const std::uint64_t next = reply.first | std::uint64_t{reply.emitted} << 32;
+
+    expect(next >= 1 && next <= facts_->producer->next_sequence(packet.request().cpu),
+           "the number of the next event");
     // A resize may have happened since the reply was sent.
     if (!facts_->has_time_passed && now.buffers[0]->inode() != reply.inode)
         expect(now.buffers[0]->buffer()->generation > 1, "the inode is that of the buffer");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * How the reader uses its attach functions: which CPU it attaches, what it detaches, and when two
- * mappings are one buffer (E14, E15, E19, E25). Also that it opens in memory with any old content.
+ * The reader's use of its attach functions: the attached CPU, the detached mappings, and the
+ * identity of two mappings (E14, E15, E19, E25). Also that it opens in memory with any old content.
  */
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class Attach : public testing::Test {
     }
     int next() { return kmes_reader_next(&reader, room, sizeof(room), &view); }
 
-    /* Sets what a kernel would set; the other fields keep the reader's values. */
+    /* Sets the fields that a kernel would set. The others keep the reader's values. */
     static int attach(void* context, __u16 cpu_id, kmes_mapping* mapping) {
         auto* self = static_cast<Attach*>(context);
         EXPECT_EQ(cpu_id, kCpu);
@@ -91,7 +91,7 @@ class Attach : public testing::Test {
 };
 
 TEST_F(Attach, OpensInMemoryThatHeldAnything) {
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     ASSERT_EQ(open(), 0);
     EXPECT_EQ(reader.mapping.session, 0u);
     EXPECT_FALSE(kmes_reader_release(&reader)) << "nothing is shown yet";
@@ -107,8 +107,8 @@ TEST_F(Attach, TellsBuffersApartByTheDevice) {
     ASSERT_EQ(open(), 0);
     device = 2;
     is_first_attempt = true;
-    ASSERT_EQ(world.swap(512), 0);
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     ASSERT_EQ(next(), KMES_READ_EVENT);
     EXPECT_EQ(reader.statistics.switches, 1u);
     EXPECT_EQ(attached.size(), 1u) << "the old one is detached, the new one is not";
@@ -129,7 +129,7 @@ TEST_F(Attach, DetachesOnceWhatItCannotIdentify) {
     EXPECT_EQ(next(), KMES_READ_EMPTY);
 }
 
-// A failed attempt never counts as one that found something, not even the last one.
+// A failed attempt never counts as a success, not even the last one.
 TEST_F(Attach, SaysWhyTheAttemptFailedThatEndedIt) {
     is_foreign = true;
     for (failing_attach = 1; failing_attach < 100; failing_attach++) {

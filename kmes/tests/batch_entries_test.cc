@@ -18,7 +18,7 @@
 namespace kmes::tests {
 namespace {
 
-constexpr kmes_batch_rules kRules{.max_event_bytes = 200, .origin_class = KMES_ORIGIN_KMES};
+constexpr kmes_batch_rules kRules{.max_event_bytes = 200_b, .origin_class = KMES_ORIGIN_KMES};
 
 // The caller keeps the memory.
 kmes_batch_entry entry_of(std::string_view type, std::string_view payload) {
@@ -46,7 +46,7 @@ void expect_same(World& one, World& other) {
 TEST(BatchEntries, AreTheSameAsOneByOne) {
     std::mt19937 random(1);
     for (int round = 0; round < 2000; round++) {
-        const std::uint64_t capacity = 256ull << (round % 5);
+        const std::uint64_t capacity = 256_b << (round % 5);
         World all({.capacity_bytes = capacity}), single({.capacity_bytes = capacity});
         std::vector<std::string> strings;
         std::vector<kmes_batch_entry> entries;
@@ -85,15 +85,19 @@ struct Refused {
 
 // Lengths of any value are checked before they are truncated to their field.
 TEST(BatchEntries, LengthsOfAnyValueAreRefused) {
-    const std::string type(1 << 17, 't'), payload(300, 'p');
+    const std::string type(1 << 17, 't'), payload(300_b, 'p');
     const Refused all[] = {
         {"no type", {type.data(), nullptr, 0, 0}, -EINVAL},
         {"a type of 65536 bytes", {type.data(), nullptr, 65536, 0}, -EINVAL},
         {"a type of 65537 bytes", {type.data(), nullptr, 65537, 0}, -EINVAL},
-        {"over MaxEventSize", {type.data(), payload.data(), 1, 171}, -ENOSPC},
+        {"over MaxEventSize",
+         {type.data(), payload.data(), 1, 201_b - KMES_EVENT_MIN_BYTES},
+         -ENOSPC},
         {"a payload of 4 GiB and 1", {type.data(), payload.data(), 1, (1ull << 32) + 1}, -ENOSPC},
         {"a payload of 2^64 - 1", {type.data(), payload.data(), 1, ~0ull}, -ENOSPC},
-        {"over half of the capacity", {type.data(), payload.data(), 1, 99}, -ENOSPC},
+        {"over half of the capacity",
+         {type.data(), payload.data(), 1, 129_b - KMES_EVENT_MIN_BYTES},
+         -ENOSPC},
     };
     for (const Refused& refused : all) {
         World world({});
@@ -109,13 +113,13 @@ TEST(BatchEntries, LengthsOfAnyValueAreRefused) {
         EXPECT_EQ(emitted, 1u) << refused.what;
         EXPECT_EQ(world.cpu.sequence, 1u) << refused.what;
         EXPECT_EQ(world.cpu.statistics.dropped, 0u) << refused.what;
-        EXPECT_EQ(world.first().shared_write_pos(), 29u + 4 + 3) << refused.what;
+        EXPECT_EQ(world.first().shared_write_pos(), KMES_EVENT_FIXED_BYTES + 4 + 3) << refused.what;
     }
 }
 
 // Other emitters can emit after KMES_BATCH_PIECE_BYTES.
 TEST(BatchEntries, LeaveTheCriticalSectionAfterAPiece) {
-    World world({.capacity_bytes = 1 << 20});
+    World world({.capacity_bytes = 1_b << 20});
     static int entered;
     world.platform.enter = [](void*) {
         entered++;
@@ -133,10 +137,10 @@ TEST(BatchEntries, LeaveTheCriticalSectionAfterAPiece) {
     EXPECT_EQ(entered, 4);
 }
 
-// A handler that emits between two events of the batch is turned away, and its number is used
-// before the next event (E16).
+// A handler that emits between two events of the batch is rejected, and its number is used before
+// the next event (E16).
 TEST(BatchEntries, NestedEmissionLeavesItsGap) {
-    World world({.capacity_bytes = 4096});
+    World world({.capacity_bytes = 4096_b});
     const std::vector<kmes_batch_entry> entries(3, entry_of("type", "payload"));
     kmes_batch batch;
     std::uint32_t emitted = 0;
@@ -161,7 +165,7 @@ TEST(BatchEntries, TakeTheLongestTypeAndNoLongerOne) {
     const kmes_batch_rules rules{.max_event_bytes = 1 << 20, .origin_class = 0};
     const kmes_batch_entry entries[] = {entry_of({type.data(), type.size() - 1}, "payload"),
                                         entry_of(type, "payload")};
-    World world({.capacity_bytes = 1 << 20});
+    World world({.capacity_bytes = 1_b << 20});
     kmes_batch batch;
     std::uint32_t emitted = 0;
     kmes_batch_begin(&world.cpu, &batch);
@@ -170,12 +174,12 @@ TEST(BatchEntries, TakeTheLongestTypeAndNoLongerOne) {
     kmes_batch_end(&world.cpu, &batch);
 }
 
-// A byte before or after a type may belong to anybody, and ASan notices a read of it. The types are
-// around the size of a word, ASCII and not, each in a separate allocation.
+// A byte before or after a type may belong to other data, and ASan notices a read of it. The types
+// are around the size of a word, ASCII and not, each in a separate allocation.
 TEST(BatchEntries, ReadsATypeFromItsOwnBytesAlone) {
     for (std::size_t bytes = 1; bytes <= 33; bytes++) {
         for (const bool is_ascii : {true, false}) {
-            World world({.capacity_bytes = 1024});
+            World world({.capacity_bytes = 1024_b});
             std::vector<char> type(bytes, 'a');
             if (!is_ascii) type[bytes - 1] = '\x80';
             const kmes_batch_entry entry = entry_of({type.data(), type.size()}, "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Many events with one check (reader.h): how much a bulk copies, where the copy ends, and what a
- * caller that stops early finds next (5.1.8.1 with E6, E7, E21). Torn bulks are in torn_test.cc.
+ * Many events with one check (reader.h): a copy's size and end, and the next event for a caller
+ * that stops early (5.1.8.1 with E6, E7, E21). Torn bulks are in torn_test.cc.
  */
 #include <gtest/gtest.h>
 
@@ -39,22 +39,23 @@ struct Bulk {
         return sequences;
     }
 
-    World world{{.capacity_bytes = 32768}};
+    World world{{.capacity_bytes = 32768_b}};
     Reader reader{world};
     kmes_bulk bulk{};
 };
 
 TEST(ReaderBulk, GivesAsManyWholeEventsAsFit) {
     World world({});
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60), 0);
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     kmes_bulk bulk;
     std::uint32_t needed = 0;
-    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 59, &bulk, &needed), -EMSGSIZE);
-    EXPECT_EQ(needed, 60u);
-    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 59, &bulk, nullptr), -EMSGSIZE);
-    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 179, &bulk, &needed), KMES_READ_EVENT);
+    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 59_b, &bulk, &needed), -EMSGSIZE);
+    EXPECT_EQ(needed, 60_b);
+    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 59_b, &bulk, nullptr), -EMSGSIZE);
+    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 179_b, &bulk, &needed),
+              KMES_READ_EVENT);
     kmes_event_view view;
     for (const std::uint64_t sequence : {1u, 2u}) {
         ASSERT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &view));
@@ -73,7 +74,7 @@ TEST(ReaderBulk, GivesAsManyWholeEventsAsFit) {
 // E7: the reader does not report the needed room of an event that was overwritten meanwhile.
 TEST(ReaderBulk, AsksForTheRoomOfTheEventThatIsStillThere) {
     World world({});
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(50 + i), 0);
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(50_b + i), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     bool done = false;
@@ -82,21 +83,21 @@ TEST(ReaderBulk, AsksForTheRoomOfTheEventThatIsStillThere) {
     ScopedHook hook([&](const kmes_order_access& access) {
         if (access.label != KMES_ORDER_DATA_FENCE || done) return;
         done = true;
-        ASSERT_EQ(world.emit_sized(60), 0);
+        ASSERT_EQ(world.emit_sized(60_b), 0);
     });
-    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 40, &bulk, &needed), -EMSGSIZE);
-    EXPECT_EQ(needed, 51u) << "of the second: the first is gone";
+    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 40_b, &bulk, &needed), -EMSGSIZE);
+    EXPECT_EQ(needed, 50_b + 1) << "of the second: the first is gone";
     EXPECT_EQ(reader.reader.statistics.torn, 1u);
 }
 
 // E21: old events are also counted one by one if they came in a bulk.
 TEST(ReaderBulk, CountsWhatIsNotNewer) {
     World world({});
-    for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(40), 0);
+    for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(40_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     EXPECT_EQ(reader.drain(), Sequences({1, 2, 3}));
-    ASSERT_EQ(world.swap(512), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
     kmes_bulk bulk;
     ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 4096, &bulk, nullptr), KMES_READ_EVENT);
     EXPECT_FALSE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
@@ -107,15 +108,15 @@ TEST(ReaderBulk, CountsWhatIsNotNewer) {
 // E21: an old event needs no room.
 TEST(ReaderBulk, PassesOverWhatIsNotNewerWithoutRoomForIt) {
     World world({});
-    ASSERT_EQ(world.emit_sized(100), 0);
+    ASSERT_EQ(world.emit_sized(100_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}));
-    ASSERT_EQ(world.swap(512), 0);
-    ASSERT_EQ(world.emit_sized(40), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
+    ASSERT_EQ(world.emit_sized(40_b), 0);
     kmes_bulk bulk;
     std::uint32_t needed = 0;
-    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 64, &bulk, &needed), KMES_READ_EVENT);
+    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 64_b, &bulk, &needed), KMES_READ_EVENT);
     kmes_event_view view;
     ASSERT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &view));
     EXPECT_EQ(view.sequence, 2u);
@@ -123,7 +124,7 @@ TEST(ReaderBulk, PassesOverWhatIsNotNewerWithoutRoomForIt) {
 }
 
 TEST(ReaderBulk, CopiesAboutWhatTheConfigurationSays) {
-    Bulk bulk({60, 60, 60, 60, 60}, 150);
+    Bulk bulk({60_b, 60_b, 60_b, 60_b, 60_b}, 150_b);
     EXPECT_EQ(bulk.take(), Sequences({1, 2}));
     EXPECT_EQ(bulk.take(), Sequences({3, 4}));
     EXPECT_EQ(bulk.take(), Sequences({5}));
@@ -131,7 +132,7 @@ TEST(ReaderBulk, CopiesAboutWhatTheConfigurationSays) {
 }
 
 TEST(ReaderBulk, CopiesAnEventThatIsLargerThanThat) {
-    Bulk bulk({60, 7000, 60, 7000}, 150);
+    Bulk bulk({60_b, 7000, 60_b, 7000}, 150_b);
     EXPECT_EQ(bulk.take(), Sequences({1}));
     EXPECT_EQ(bulk.take(), Sequences({2}));
     EXPECT_EQ(bulk.read(6999), KMES_READ_EVENT) << "the third";
@@ -145,22 +146,22 @@ TEST(ReaderBulk, CopiesSixKibibytesByDefault) {
 }
 
 TEST(ReaderBulk, CopiesNoByteMoreAndNoByteLessThanThat) {
-    Bulk bulk({3072, 3072, 40});
+    Bulk bulk({3072, 3072, 40_b});
     EXPECT_EQ(bulk.take(), Sequences({1, 2}));
-    Bulk more({1229, 1229, 1229, 1229, 1229, 40});
+    Bulk more({1229, 1229, 1229, 1229, 1229, 40_b});
     EXPECT_EQ(more.take(), Sequences({1, 2, 3, 4})) << "five have 6145 bytes";
 }
 
-// write_pos is a boundary, whatever the sizes before it are.
+// write_pos is a boundary, whatever the sizes before it.
 TEST(ReaderBulk, CopiesAllThatIsPublishedWhereThatFits) {
-    Bulk bulk({60, 61}, 121);
+    Bulk bulk({60_b, 61_b}, 121_b);
     EXPECT_EQ(bulk.take(), Sequences({1, 2}));
 }
 
 // The copy ends in the fixed part of a header, in a type, in a payload, and at a boundary.
 TEST(ReaderBulk, LeavesAnEventThatItEndsInToTheNextOne) {
-    for (std::uint64_t second = 31; second <= 60; second++) {
-        Bulk bulk({60, second, 100}, 120);
+    for (std::uint64_t second = 31_b; second <= 60_b; second++) {
+        Bulk bulk({60_b, second, 100_b}, 120_b);
         EXPECT_EQ(bulk.take(), Sequences({1, 2})) << second;
         EXPECT_EQ(bulk.take(), Sequences({3})) << second;
         EXPECT_EQ(bulk.reader.reader.statistics.corrupt, 0u);
@@ -168,7 +169,7 @@ TEST(ReaderBulk, LeavesAnEventThatItEndsInToTheNextOne) {
 }
 
 TEST(ReaderBulk, IsReadAgainFromWhereTheCallerStopped) {
-    Bulk bulk({60, 61, 62, 63});
+    Bulk bulk({60_b, 61_b, 62_b, 63_b});
     ASSERT_EQ(bulk.read(4096), KMES_READ_EVENT);
     ASSERT_TRUE(kmes_bulk_next(&bulk.reader.reader, &bulk.bulk, &bulk.reader.view));
     ASSERT_EQ(bulk.reader.next(), KMES_READ_EVENT);
@@ -179,7 +180,7 @@ TEST(ReaderBulk, IsReadAgainFromWhereTheCallerStopped) {
 }
 
 TEST(BulkTake, GivesSoManyViewsAtMostAndSaysHowMany) {
-    Bulk bulk({60, 61, 62});
+    Bulk bulk({60_b, 61_b, 62_b});
     kmes_event_view views[4] = {};
     ASSERT_EQ(bulk.read(4096), KMES_READ_EVENT);
     EXPECT_EQ(kmes_bulk_take(&bulk.reader.reader, &bulk.bulk, views, 0), 0u);
@@ -188,7 +189,7 @@ TEST(BulkTake, GivesSoManyViewsAtMostAndSaysHowMany) {
     EXPECT_EQ(views[1].sequence, 2u);
     EXPECT_TRUE(is_self_describing(Delivered::from(views[1])));
     EXPECT_EQ(views[2].sequence, 0u) << "beyond what was asked for";
-    EXPECT_EQ(bulk.bulk.left_bytes, 62u);
+    EXPECT_EQ(bulk.bulk.left_bytes, 62_b);
     ASSERT_EQ(kmes_bulk_take(&bulk.reader.reader, &bulk.bulk, views, 4), 1u);
     EXPECT_EQ(views[0].sequence, 3u);
     EXPECT_EQ(kmes_bulk_take(&bulk.reader.reader, &bulk.bulk, views, 4), 0u);
@@ -198,12 +199,12 @@ TEST(BulkTake, GivesSoManyViewsAtMostAndSaysHowMany) {
 // E21: an event that an older buffer has delivered fills no view.
 TEST(BulkTake, LeavesOutWhatIsNotNewer) {
     World world({});
-    for (int i = 0; i < 2; i++) ASSERT_EQ(world.emit_sized(40), 0);
+    for (int i = 0; i < 2; i++) ASSERT_EQ(world.emit_sized(40_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     EXPECT_EQ(reader.drain(), Sequences({1, 2}));
-    ASSERT_EQ(world.swap(512), 0);
-    ASSERT_EQ(world.emit_sized(40), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
+    ASSERT_EQ(world.emit_sized(40_b), 0);
     kmes_bulk bulk;
     kmes_event_view views[3];
     ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 4096, &bulk, nullptr), KMES_READ_EVENT);

@@ -54,7 +54,7 @@ class ReferenceBulk : public Reference {
         kmes_bulk bulk;
         kmes_event_view view;
         int found;
-        while ((found = kmes_reader_bulk(&reader_, room_, 300, &bulk, nullptr)) > 0) {
+        while ((found = kmes_reader_bulk(&reader_, room_, 300_b, &bulk, nullptr)) > 0) {
             while (kmes_bulk_next(&reader_, &bulk, &view)) run.deliver(Delivered::from(view));
         }
         if (found < 0) run.fault("bulk: " + std::to_string(found));

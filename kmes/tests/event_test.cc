@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * Private bytes (event.h): which of several broken rules is reported for a header (E7), the content
- * of a view, and every beginning of a UTF-8 text, compared with the table of the Unicode Standard.
+ * Private bytes (event.h): the reported rule of several that a header breaks (E7), and the content
+ * of a view. Compares every beginning of a UTF-8 text with the table of the Unicode Standard.
  */
 #include "kmes/event.h"
 
@@ -15,6 +15,8 @@
 namespace kmes::tests {
 namespace {
 
+constexpr std::uint16_t kFixed = KMES_EVENT_FIXED_BYTES;
+
 kmes_event_header header_of(std::uint32_t event_size, std::uint32_t header_size,
                             std::uint16_t type_len) {
     kmes_event_header header{};
@@ -24,24 +26,33 @@ kmes_event_header header_of(std::uint32_t event_size, std::uint32_t header_size,
     return header;
 }
 
-// "Says the first rule that is broken", in the order of the enumeration.
+// The first rule that is broken, in the order of the enumeration (event.h).
 TEST(EventCheck, SaysTheFirstRuleThatIsBroken) {
     const struct {
         kmes_event_header header;
         std::uint64_t available;
         enum kmes_event_check first;
     } rows[] = {
-        {header_of(99, 200, 0), 29, KMES_EVENT_IS_SHORT},
-        {header_of(99, 200, 0), 30, KMES_EVENT_HAS_NO_TYPE},
-        {header_of(20, 29, 1), 50, KMES_EVENT_TYPE_TOO_LONG},
-        {header_of(99, 29, 1), 50, KMES_EVENT_TYPE_TOO_LONG},
-        {header_of(99, 100, 1), 50, KMES_EVENT_HEADER_TOO_LONG},
-        {header_of(99, 99, 1), 50, KMES_EVENT_TOO_LONG},
-        {header_of(50, 50, 21), 50, KMES_EVENT_IS_SOUND},
-        {header_of(50, 50, 22), 50, KMES_EVENT_TYPE_TOO_LONG},
+        {header_of(150, 200, 0), kFixed, KMES_EVENT_IS_SHORT},
+        {header_of(150, 200, 0), kFixed + 1, KMES_EVENT_HAS_NO_TYPE},
+        {header_of(20, kFixed, 1), 100, KMES_EVENT_TYPE_TOO_LONG},
+        {header_of(150, kFixed, 1), 100, KMES_EVENT_TYPE_TOO_LONG},
+        {header_of(150, 151, 1), 100, KMES_EVENT_HEADER_TOO_LONG},
+        {header_of(150, 150, 1), 100, KMES_EVENT_TOO_LONG},
+        {header_of(100, 100, 100 - kFixed), 100, KMES_EVENT_IS_SOUND},
+        {header_of(100, 100, 101 - kFixed), 100, KMES_EVENT_TYPE_TOO_LONG},
     };
     for (const auto& row : rows)
         EXPECT_EQ(kmes_event_check(&row.header, row.available), row.first) << row.available;
+}
+
+// A text with the numbers of another form would mislead.
+TEST(EventCheck, NamesTheNumbersOfItsForm) {
+    EXPECT_EQ(std::string(kmes_event_check_text(KMES_EVENT_IS_SHORT)),
+              "fewer than the " + std::to_string(KMES_EVENT_MIN_BYTES) +
+                  " bytes that an event has at least");
+    EXPECT_EQ(std::string(kmes_event_check_text(KMES_EVENT_TYPE_TOO_LONG)),
+              std::to_string(kFixed) + " + type_len is more than header_size");
 }
 
 // The memory is exactly the fixed part of a header, so that ASan notices a load beyond it.
@@ -51,21 +62,25 @@ TEST(EventHeader, IsLoadedFieldByFieldFromItsBytesAlone) {
         bytes[i] = static_cast<std::uint8_t>(0xE1 - 7 * i);
     kmes_event_header expected;
     memcpy(&expected, bytes.data(), sizeof(expected));
-    kmes_event_header loaded;
+    // The GUIDs of a later form are not loaded.
+    constexpr std::size_t kGuids = offsetof(kmes_event_header, origin_class) + 1;
+    memset(reinterpret_cast<char*>(&expected) + kGuids, 0,
+           offsetof(kmes_event_header, type_len) - kGuids);
+    kmes_event_header loaded{};
     kmes_event_header_load(&loaded, bytes.data());
     EXPECT_EQ(memcmp(&loaded, &expected, sizeof(loaded)), 0);
 }
 
 TEST(EventView, SaysThatNothingWasLostBefore) {
-    std::uint8_t bytes[33] = {};
-    const kmes_event_header header = header_of(33, 31, 2);
+    std::uint8_t bytes[kFixed + 4] = {};
+    const kmes_event_header header = header_of(kFixed + 4, kFixed + 2, 2);
     memcpy(bytes, &header, sizeof(header));
     kmes_event_view view;
     memset(&view, 0xA5, sizeof(view));
     kmes_event_view_make(&view, bytes);
     EXPECT_EQ(view.lost_before, 0u);
-    EXPECT_EQ(view.type, bytes + 29);
-    EXPECT_EQ(view.payload, bytes + 31);
+    EXPECT_EQ(view.type, bytes + kFixed);
+    EXPECT_EQ(view.payload, bytes + kFixed + 2);
     EXPECT_EQ(view.payload_len, 2u);
 }
 

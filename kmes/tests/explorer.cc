@@ -21,16 +21,29 @@ namespace {
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t kEndlessLooks = 20000;
 
+/*
+ * A thread can hand over before each access to the metadata, and before each of this many words of
+ * data. The schedules of a scenario grow with the square of its accesses. Where an event is kScale
+ * times as long, each word would mean minutes for what form A has shown.
+ */
+constexpr std::uint64_t kWordsPerStop = kScale == 1 ? 1 : 2 * kScale;
+
+bool is_data(enum kmes_order_label label) {
+    return label == KMES_ORDER_DATA || label == KMES_ORDER_READ_DATA ||
+           label == KMES_ORDER_SWAP_DATA;
+}
+
 enum Actor { kConsumer, kProducer };
 
-/* Which thread runs, and after how many of its accesses it hands over. */
+/* Chooses the thread that runs, and the access after which it hands over. */
 class Baton {
   public:
     Baton(std::uint64_t consumer_stop, std::uint64_t producer_stop, Actor first)
         : stop_{consumer_stop, producer_stop}, turn_(first) {}
 
     /* Called by `actor` before each of its accesses. */
-    void access(Actor actor) {
+    void access(Actor actor, enum kmes_order_label label) {
+        if (is_data(label) && words_[actor]++ % kWordsPerStop) return;
         if (count_[actor]++ == stop_[actor]) hand_over(actor);
     }
 
@@ -70,6 +83,7 @@ class Baton {
     std::condition_variable changed_;
     std::uint64_t stop_[2];
     std::uint64_t count_[2] = {0, 0};
+    std::uint64_t words_[2] = {0, 0};
     bool ended_[2] = {false, false};
     Actor turn_;
 };
@@ -182,7 +196,8 @@ Outcome run_schedule(const Scenario& scenario, const ConsumerFactory& make_consu
         consumer->drain(run);
         scenario.prologue(run);
     }
-    ScopedHook hook([&](const kmes_order_access&) { baton.access(this_actor); });
+    ScopedHook hook(
+        [&](const kmes_order_access& access) { baton.access(this_actor, access.label); });
     second.run([&] {
         this_actor = kProducer;
         baton.wait_for_turn(kProducer);
@@ -332,7 +347,7 @@ int Run::sleep(std::uint32_t* word, std::uint32_t expected) {
         if (world.wakes[i]->shared.futex_counter == word) return 0;
     }
     over_ = true;
-    return -EINTR; /* nobody will come any more: what is missing now is a lost wake-up */
+    return -EINTR; /* no wake will come any more: a missing event now means a lost wake-up */
 }
 
 std::optional<std::string> Run::verdict() {

@@ -15,30 +15,30 @@ namespace {
 void nothing(Run&) {}
 
 void fill(Run& run) {
-    for (int i = 0; i < 4; i++) run.emit(60);
+    for (int i = 0; i < 4; i++) run.emit(60_b);
 }
 
 Scenario emit_one() {
-    return {"emit one", {}, nothing, nothing, [](Run& run) { run.emit(60); }};
+    return {"emit one", {}, nothing, nothing, [](Run& run) { run.emit(60_b); }};
 }
 
 Scenario emit_two() {
     return {"emit two", {}, nothing, nothing, [](Run& run) {
-                run.emit(60);
-                run.emit(40);
+                run.emit(60_b);
+                run.emit(40_b);
             }};
 }
 
 Scenario lap_in_part() {
     return {"lap in part", {}, nothing, fill, [](Run& run) {
-                run.emit(70);
-                run.emit(33);
+                run.emit(70_b);
+                run.emit(33_b);
             }};
 }
 
 Scenario lap_fully() {
     return {"lap fully", {}, nothing, fill, [](Run& run) {
-                for (int i = 0; i < 5; i++) run.emit(90 - 7 * i);
+                for (int i = 0; i < 5; i++) run.emit(90_b - 7_b * i);
             }};
 }
 
@@ -47,67 +47,70 @@ Scenario batch() {
     return {"batch",
             {},
             nothing,
-            [](Run& run) { run.emit(100); },
-            [](Run& run) { run.batch({60, 70, 80, 90}); }};
+            [](Run& run) { run.emit(100_b); },
+            [](Run& run) { run.batch({60_b, 70_b, 80_b, 90_b}); }};
 }
 
 /* E8, E20: the event that survived the shrink is larger than half. The next event moves the tail
  * to the published write_pos before it is published itself. */
 Scenario after_a_shrink() {
     return {"after a shrink",
-            {.capacity_bytes = 1024},
+            {.capacity_bytes = 1024_b},
             [](Run& run) {
-                run.emit(200);
-                run.swap(256);
+                run.emit(200_b);
+                run.swap(256_b);
             },
             {},
-            [](Run& run) { run.emit(100); }};
+            [](Run& run) { run.emit(100_b); }};
 }
 
 Scenario grow() {
     return {"swap to a larger one",
             {},
             nothing,
-            [](Run& run) { run.emit(60); },
+            [](Run& run) { run.emit(60_b); },
             [](Run& run) {
-                run.emit(50);
-                run.swap(512);
-                run.emit(40);
+                run.emit(50_b);
+                run.swap(512_b);
+                run.emit(40_b);
             }};
 }
 
 Scenario shrink() {
     return {"swap to a smaller one",
-            {.capacity_bytes = 512},
+            {.capacity_bytes = 512_b},
             nothing,
             [](Run& run) {
-                for (int i = 0; i < 5; i++) run.emit(90);
+                for (int i = 0; i < 5; i++) run.emit(90_b);
             },
             [](Run& run) {
-                run.swap(256);
-                run.emit(120);
+                run.swap(256_b);
+                run.emit(120_b);
             }};
 }
 
 /* E24: an event is emitted, and the buffer replaced, between two checks. */
 Scenario emit_and_shrink() {
-    return {
-        "emit and swap to a smaller one", {.capacity_bytes = 512}, nothing, nothing, [](Run& run) {
-            run.emit(100);
-            run.swap(256);
-            run.emit(128);
-            run.emit(128);
-        }};
+    return {"emit and swap to a smaller one",
+            {.capacity_bytes = 512_b},
+            nothing,
+            nothing,
+            [](Run& run) {
+                run.emit(100_b);
+                run.swap(256_b);
+                run.emit(128_b);
+                run.emit(128_b);
+            }};
 }
 
 Scenario swap_to_zero() {
     return {"swap to positions from 0",
-            {.start_pos = 100000},
+            {.start_pos = 100000_b},
             nothing,
-            [](Run& run) { run.emit(60); },
+            [](Run& run) { run.emit(60_b); },
             [](Run& run) {
-                run.swap(512, KMES_SWAP_ZERO);
-                run.emit(60);
+                run.swap(512_b, KMES_SWAP_ZERO);
+                run.emit(60_b);
             }};
 }
 
@@ -115,19 +118,19 @@ Scenario two_swaps() {
     return {"two swaps",
             {},
             nothing,
-            [](Run& run) { run.emit(60); },
+            [](Run& run) { run.emit(60_b); },
             [](Run& run) {
-                run.swap(512);
-                run.swap(256);
-                run.emit(60);
+                run.swap(512_b);
+                run.swap(256_b);
+                run.emit(60_b);
             }};
 }
 
 Scenario swap_and_nudge() {
     return {"swap and nudge", {}, nothing, nothing, [](Run& run) {
-                run.swap(256);
+                run.swap(256_b);
                 run.nudge_all();
-                run.emit(60);
+                run.emit(60_b);
             }};
 }
 
@@ -135,11 +138,11 @@ Scenario swap_and_nudge() {
 Scenario swap_at_attach() {
     return {"swap while it attaches",
             {},
-            [](Run& run) { run.emit(40); },
+            [](Run& run) { run.emit(40_b); },
             {},
             [](Run& run) {
-                run.swap(256);
-                run.emit(60);
+                run.swap(256_b);
+                run.emit(60_b);
             }};
 }
 
@@ -148,7 +151,7 @@ Scenario hostile_write_pos() {
     return {"a sharer writes a write_pos far ahead",
             {},
             [](Run& run) {
-                for (int i = 0; i < 4; i++) run.emit(64);
+                for (int i = 0; i < 4; i++) run.emit(64_b);
             },
             nothing,
             [](Run& run) { *run.world.first().buffer.shared.write_pos = 1ull << 62; }};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * Every access of the core is as the index of kmes/order.h says: its strength, its field, and the
- * width of that field. What is declared valid is what is delivered. On this machine a wrong order
- * does not fail, and tools rely on the labels.
+ * width of that field. The bytes that are declared valid are those that are delivered. On this
+ * machine a wrong order does not fail, and tools rely on the labels.
  */
 #include <gtest/gtest.h>
 
@@ -97,7 +97,7 @@ class Labels : public testing::Test {
         if (access.label == KMES_ORDER_VALID_DATA) valid_bytes += access.bytes;
         if (access.label != KMES_ORDER_READ_DATA || words_before_emission == 0) return;
         const bool is_now = --words_before_emission == 0;
-        EXPECT_EQ(is_now ? world.emit_sized(128) : 0, 0);
+        EXPECT_EQ(is_now ? world.emit_sized(128_b) : 0, 0);
     }
 
     /* Expects that `call` declares this many bytes valid. */
@@ -108,7 +108,7 @@ class Labels : public testing::Test {
         EXPECT_EQ(valid_bytes, bytes);
     }
 
-    World world{{.capacity_bytes = 512}};
+    World world{{.capacity_bytes = 512_b}};
     std::set<std::string> seen;
     std::uint64_t valid_bytes = 0;
     int words_before_emission = 0; /* of READ_DATA; 0: there is none */
@@ -116,7 +116,7 @@ class Labels : public testing::Test {
 };
 
 void all_of_the_producer(World& world) {
-    for (int i = 0; i < 40; i++) ASSERT_EQ(world.emit_sized(40), 0);
+    for (int i = 0; i < 40; i++) ASSERT_EQ(world.emit_sized(40_b), 0);
     kmes_event_input input{};
     input.type = "type";
     input.type_len = 4;
@@ -128,7 +128,7 @@ void all_of_the_producer(World& world) {
     kmes_commit(&world.cpu, &reservation);
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);
-    ASSERT_EQ(world.batch_emit_sized(batch, 50), 0);
+    ASSERT_EQ(world.batch_emit_sized(batch, 50_b), 0);
     kmes_batch_end(&world.cpu, &batch);
 }
 
@@ -143,10 +143,10 @@ TEST_F(Labels, StandAtTheirFieldAndAreAsStrongAsTheIndexSays) {
     EXPECT_EQ(kmes_reader_wait(&reader.reader, 5), -EINTR);
     world.cpu.has_light_fence = true;
     *world.current().buffer.shared.need_wake = 1;
-    ASSERT_EQ(world.emit_sized(40), 0);
+    ASSERT_EQ(world.emit_sized(40_b), 0);
     world.cpu.has_light_fence = false;
     TestBuffer& old_buffer = world.current();
-    for (const std::uint64_t capacity : {256u, 512u}) ASSERT_EQ(world.swap(capacity), 0);
+    for (const std::uint64_t capacity : {256_b, 512_b}) ASSERT_EQ(world.swap(capacity), 0);
     ASSERT_EQ(kmes_buffer_nudge(&world.cpu, &old_buffer.buffer), 0);
     all_of_the_producer(world);
     while (reader.next() == KMES_READ_EVENT) continue;
@@ -158,48 +158,48 @@ TEST_F(Labels, StandAtTheirFieldAndAreAsStrongAsTheIndexSays) {
 }
 
 TEST_F(Labels, ValidIsTheEventThatIsDelivered) {
-    for (const std::uint64_t bytes : {30u, 41u, 52u, 63u, 74u})
+    for (const std::uint64_t bytes : {30_b, 41_b, 52_b, 63_b, 74_b})
         ASSERT_EQ(world.emit_sized(bytes), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    expect_valid(30, [&] { EXPECT_EQ(reader.next(), KMES_READ_EVENT); });
+    expect_valid(30_b, [&] { EXPECT_EQ(reader.next(), KMES_READ_EVENT); });
     expect_valid(0, [&] { EXPECT_EQ(kmes_reader_peek(&reader.reader, &reader.view), 1); });
     expect_valid(0, [&] { EXPECT_TRUE(kmes_reader_peek_is_whole(&reader.reader)); });
-    expect_valid(41, [&] { EXPECT_TRUE(kmes_reader_release(&reader.reader)); });
+    expect_valid(41_b, [&] { EXPECT_TRUE(kmes_reader_release(&reader.reader)); });
     kmes_bulk bulk{};
     // A bulk declares its whole copy valid, with the partial event at its end.
-    expect_valid(52 + 52, [&] {
-        std::uint8_t room[52 + 63];
+    expect_valid(52_b + 52_b, [&] {
+        std::uint8_t room[52_b + 63_b];
         EXPECT_EQ(kmes_reader_bulk(&reader.reader, room, sizeof(room), &bulk, nullptr), 1);
         EXPECT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
-        EXPECT_EQ(reader.view.event_size, 52u);
+        EXPECT_EQ(reader.view.event_size, 52_b);
         EXPECT_FALSE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
     });
-    expect_valid(63, [&] { EXPECT_EQ(reader.next(), KMES_READ_EVENT); });
+    expect_valid(63_b, [&] { EXPECT_EQ(reader.next(), KMES_READ_EVENT); });
     expect_valid(0, [&] {
-        std::uint8_t room[73];
+        std::uint8_t room[74_b - 1];
         EXPECT_EQ(kmes_reader_next(&reader.reader, room, sizeof(room), &reader.view), -EMSGSIZE);
     });
-    expect_valid(74, [&] { EXPECT_EQ(reader.next(), KMES_READ_EVENT); });
+    expect_valid(74_b, [&] { EXPECT_EQ(reader.next(), KMES_READ_EVENT); });
 }
 
 TEST_F(Labels, ValidIsWhatABulkKeepsOfItsCopy) {
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(128), 0);
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(128_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     kmes_bulk bulk{};
-    expect_valid(384, [&] {
+    expect_valid(384_b, [&] {
         words_before_emission = 20;
-        EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 512, &bulk, nullptr), 1);
+        EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 512_b, &bulk, nullptr), 1);
     });
 }
 
 TEST_F(Labels, NothingIsValidOfAnEventThatWasOverwritten) {
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(128), 0);
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(128_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     ASSERT_EQ(kmes_reader_peek(&reader.reader, &reader.view), KMES_READ_EVENT);
-    ASSERT_EQ(world.emit_sized(128), 0);
+    ASSERT_EQ(world.emit_sized(128_b), 0);
     expect_valid(0, [&] { EXPECT_FALSE(kmes_reader_release(&reader.reader)); });
 }
 

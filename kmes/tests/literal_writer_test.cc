@@ -18,7 +18,7 @@ class LiteralWriter {
           memory_(world.first().memory),
           capacity_(memory_.capacity_bytes()) {}
 
-    std::function<void()> on_clock; /* what interrupts it after step 2 */
+    std::function<void()> on_clock; /* interrupts it after step 2 */
     std::function<void()> on_step;  /* after each store to the page */
 
     void emit(std::uint64_t bytes) {
@@ -40,7 +40,7 @@ class LiteralWriter {
     void write_event(std::uint64_t bytes) {
         const std::uint64_t sequence = ++sequence_;  // step 2
         const std::uint64_t at = running_;
-        const std::function<void()> interrupt = on_clock; /* it may take itself away */
+        const std::function<void()> interrupt = on_clock; /* it may replace itself */
         if (interrupt) interrupt();
         std::uint64_t tail = *fields_.tail_pos;
         while (at + bytes - tail > capacity_) {  // step 6
@@ -81,22 +81,23 @@ struct TailWatch {
 TEST(LiteralWriter, MovesTheTailPastWhatIsPublishedInABatchAsE8Says) {
     World world({});
     LiteralWriter writer(world);
-    writer.emit(60);
+    writer.emit(60_b);
     TailWatch watch{world.first().buffer.shared};
     writer.on_step = [&] { watch.look(); };
-    writer.batch({60, 60, 60, 60});
+    writer.batch({60_b, 60_b, 60_b, 60_b});
     EXPECT_TRUE(watch.reached);
 }
 
 TEST(CoreWriter, NeverMovesTheTailPastWhatIsPublishedInABatch) {
     World world({});
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     TailWatch watch{world.first().buffer.shared};
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);
     {
         ScopedHook hook([&](const kmes_order_access&) { watch.look(); });
-        for (int i = 0; i < 40; i++) ASSERT_EQ(world.batch_emit_sized(batch, 30 + 7 * i % 90), 0);
+        for (int i = 0; i < 40; i++)
+            ASSERT_EQ(world.batch_emit_sized(batch, 30_b + 7_b * i % 90_b), 0);
     }
     kmes_batch_end(&world.cpu, &batch);
     EXPECT_FALSE(watch.reached);
@@ -107,19 +108,19 @@ TEST(CoreWriter, NeverMovesTheTailPastWhatIsPublishedInABatch) {
 TEST(LiteralWriter, FollowsAConsumerThatWritesItsPositionsAsE13Says) {
     World world({});
     LiteralWriter writer(world);
-    writer.emit(60);
-    *world.first().buffer.shared.write_pos = 7;
-    writer.emit(60);
-    EXPECT_EQ(world.first().shared_write_pos(), 67u) << "over the first event";
+    writer.emit(60_b);
+    *world.first().buffer.shared.write_pos = 7_b;
+    writer.emit(60_b);
+    EXPECT_EQ(world.first().shared_write_pos(), 67_b) << "over the first event";
 }
 
 TEST(CoreWriter, DoesNotFollowAConsumerThatWritesItsPositions) {
     World world({});
-    ASSERT_EQ(world.emit_sized(60), 0);
-    *world.first().buffer.shared.write_pos = 7;
-    *world.first().buffer.shared.tail_pos = 500;
-    ASSERT_EQ(world.emit_sized(60), 0);
-    EXPECT_EQ(world.first().shared_write_pos(), 120u);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
+    *world.first().buffer.shared.write_pos = 7_b;
+    *world.first().buffer.shared.tail_pos = 500_b;
+    ASSERT_EQ(world.emit_sized(60_b), 0);
+    EXPECT_EQ(world.first().shared_write_pos(), 120_b);
     Reader reader(world);
     *world.first().buffer.shared.tail_pos = 0;
     ASSERT_EQ(reader.open(), 0);
@@ -132,24 +133,24 @@ TEST(LiteralWriter, WritesOverTheEventThatInterruptedItAsE16Says) {
     LiteralWriter writer(world);
     writer.on_clock = [&] {
         writer.on_clock = nullptr;
-        writer.emit(50);
+        writer.emit(50_b);
     };
-    writer.emit(40);
+    writer.emit(40_b);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}))
         << "2 was published, and is gone without a gap behind";
-    EXPECT_EQ(world.first().shared_write_pos(), 40u) << "it moved back";
+    EXPECT_EQ(world.first().shared_write_pos(), 40_b) << "it moved back";
 }
 
 TEST(CoreWriter, TurnsAwayAnEventThatInterruptsItAndShowsTheGap) {
     World world({});
     world.on_clock = [&] {
         world.on_clock = nullptr;
-        EXPECT_EQ(world.emit_sized(50), -EBUSY);
+        EXPECT_EQ(world.emit_sized(50_b), -EBUSY);
     };
-    ASSERT_EQ(world.emit_sized(40), 0);
-    ASSERT_EQ(world.emit_sized(40), 0);
+    ASSERT_EQ(world.emit_sized(40_b), 0);
+    ASSERT_EQ(world.emit_sized(40_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     ASSERT_EQ(reader.next(), KMES_READ_EVENT);
@@ -160,17 +161,17 @@ TEST(CoreWriter, TurnsAwayAnEventThatInterruptsItAndShowsTheGap) {
 }
 
 // E5: the stores of the new event become visible before that of tail_pos, which a release store
-// alone allows: a reader between them finds the old tail after the new bytes.
+// alone allows. A reader between them finds the old tail after the new bytes.
 TEST(LiteralWriter, GivesATornEventWhereTheDataIsVisibleBeforeTheTailAsE5Says) {
     World world({});
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60), 0);
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     int words = 0;
     ScopedHook hook([&](const kmes_order_access& access) {
         if (access.label != KMES_ORDER_READ_DATA || ++words != 8) return;
-        memset(world.first().memory.data() + 40, 0xEE, 20);  // data, and no TAIL yet
-        world.first().memory.mirror(world.first().memory.data() + 40, 20);
+        memset(world.first().memory.data() + 40_b, 0xEE, 20_b);  // data, and no TAIL yet
+        world.first().memory.mirror(world.first().memory.data() + 40_b, 20_b);
     });
     ASSERT_EQ(reader.next(), KMES_READ_EVENT);
     EXPECT_FALSE(is_self_describing(Delivered::from(reader.view)));
@@ -180,13 +181,13 @@ using Labels = std::vector<enum kmes_order_label>;
 
 TEST(CoreWriter, StoresAndFencesTheTailBeforeTheFirstByteOfData) {
     World world({});
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60), 0);
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
     std::vector<enum kmes_order_label> labels;
     {
         ScopedHook hook([&](const kmes_order_access& access) {
             if (labels.empty() || labels.back() != access.label) labels.push_back(access.label);
         });
-        ASSERT_EQ(world.emit_sized(60), 0);
+        ASSERT_EQ(world.emit_sized(60_b), 0);
     }
     if (labels.front() == KMES_ORDER_WALK_SIZE) labels.erase(labels.begin());
     EXPECT_EQ(labels, (std::vector<enum kmes_order_label>{
@@ -206,7 +207,7 @@ TEST(CoreWriter, LeavesOutTheFullFenceWhereTheConsumersHaveIt) {
 
     world.cpu.has_light_fence = true;
     *world.first().buffer.shared.need_wake = 1;
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     const Labels light = {KMES_ORDER_DATA, KMES_ORDER_PUBLISH, KMES_ORDER_WAKE_FENCE_LIGHT,
                           KMES_ORDER_NEED_WAKE, KMES_ORDER_COUNTER};
     EXPECT_EQ(labels, light);
@@ -214,7 +215,7 @@ TEST(CoreWriter, LeavesOutTheFullFenceWhereTheConsumersHaveIt) {
     labels.clear();
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);
-    world.batch_emit_sized(batch, 60);
+    world.batch_emit_sized(batch, 60_b);
     kmes_batch_end(&world.cpu, &batch);
     EXPECT_EQ(labels, light);
 }
@@ -232,7 +233,7 @@ std::size_t wakes_after_a_sharer_came_by(enum kmes_sharing sharing) {
     world.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t) {
         world.on_sleep = nullptr;  // B's own sleep is interrupted
         kmes_reader_wait(&b.reader, 1);
-        EXPECT_EQ(world.emit_sized(30), 0);
+        EXPECT_EQ(world.emit_sized(30_b), 0);
         wakes = world.wakes_of(world.first());
         return 0;
     };
@@ -240,7 +241,7 @@ std::size_t wakes_after_a_sharer_came_by(enum kmes_sharing sharing) {
     return wakes;
 }
 
-// E12: "one that clears it erases the request of another that is already asleep".
+// E12: a consumer that clears the flag erases the request of another consumer that already sleeps.
 TEST(TwoReaders, LoseAWakeUpWhereEachClearsTheFlagAsE12Says) {
     EXPECT_EQ(wakes_after_a_sharer_came_by(KMES_EXCLUSIVE), 0u);
 }
@@ -253,19 +254,19 @@ TEST(TwoReaders, LoseNoWakeUpInSharedMode) {
 TEST(Nudge, FreesAReaderThatRemembersTheGenerationOfADeadBuffer) {
     World world({});
     TestBuffer& dead = world.first();
-    ASSERT_EQ(world.swap(256), 0);
+    ASSERT_EQ(world.swap(256_b), 0);
     world.on_attach = [&](kmes_mapping* mapping) {
         world.describe_current(mapping);
         mapping->base = dead.memory.base();
         mapping->inode = dead.inode;
         return 0;
     };
-    world.on_identify = world.on_attach; /* as by a consumer that does not make sure */
+    world.on_identify = world.on_attach; /* as if the consumer did not check (E19) */
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     world.on_attach = nullptr;
     world.on_identify = nullptr;
-    ASSERT_EQ(world.emit_sized(30), 0);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
     EXPECT_EQ(reader.next(), KMES_READ_EMPTY);
     int sleeps = 0;
     world.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t) {

@@ -9,6 +9,7 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
 #include <deque>
 
 #include "kmes/tests/bytes.h"
@@ -17,6 +18,9 @@
 namespace kmes::tests {
 namespace {
 
+constexpr std::uint64_t kFixed = KMES_EVENT_FIXED_BYTES;
+constexpr std::uint64_t kLeast = KMES_EVENT_MIN_BYTES;
+
 void put(Bytes& to, std::size_t offset, std::uint64_t value, int bytes) {
     for (int i = 0; i < bytes; i++) to[offset + i] = static_cast<std::uint8_t>(value >> (8 * i));
 }
@@ -24,13 +28,13 @@ void put(Bytes& to, std::size_t offset, std::uint64_t value, int bytes) {
 /* An event with a type of one byte, whose payload repeats the low byte of its number. */
 Bytes event_bytes(std::uint64_t size, std::uint64_t timestamp, std::uint64_t sequence) {
     Bytes event(size, static_cast<std::uint8_t>(sequence));
+    std::fill_n(event.begin(), kFixed, std::uint8_t{0});  // cpu_id, origin_class and GUIDs are 0
     put(event, 0, size, 4);
-    put(event, 4, 30, 4);
+    put(event, 4, kFixed + 1, 4);
     put(event, 8, timestamp, 8);
     put(event, 16, sequence, 8);
-    put(event, 24, 0, 3);
-    put(event, 27, 1, 2);
-    event[29] = 't';
+    put(event, kFixed - 2, 1, 2);  // type_len
+    event[kFixed] = 't';
     return event;
 }
 
@@ -55,12 +59,12 @@ struct ModelBuffer {
     }
 
     Bytes page() const {
-        Bytes page(4096, 0);
+        Bytes page(KMES_METADATA_BYTES, 0);
         const char magic[] = "KMESRING";
         for (int i = 0; i < 8; i++) page[i] = static_cast<std::uint8_t>(magic[i]);
         put(page, 8, 1, 4);
         put(page, 16, capacity, 8);
-        put(page, 24, 4096, 8);
+        put(page, 24, KMES_METADATA_BYTES, 8);
         put(page, 32, generation, 8);
         put(page, 64, published(), 8);
         put(page, 72, tail, 8);
@@ -156,8 +160,8 @@ class Pair {
 
     void emit() {
         const std::uint64_t half = model.now().capacity / 2;
-        const auto size = *rc::gen::oneOf(rc::gen::inRange<std::uint64_t>(30, 36),
-                                          rc::gen::inRange<std::uint64_t>(30, half + 1),
+        const auto size = *rc::gen::oneOf(rc::gen::inRange<std::uint64_t>(kLeast, kLeast + 6),
+                                          rc::gen::inRange<std::uint64_t>(kLeast, half + 1),
                                           rc::gen::inRange<std::uint64_t>(half - 2, half + 3));
         world.now_ns++;
         model.emit(size, world.now_ns, false);
@@ -170,7 +174,8 @@ class Pair {
         kmes_batch_begin(&world.cpu, &batch);
         const auto count = *rc::gen::inRange(0, 8);
         for (int i = 0; i < count; i++) {
-            const auto size = *rc::gen::inRange<std::uint64_t>(30, model.now().capacity / 2 + 2);
+            const auto size =
+                *rc::gen::inRange<std::uint64_t>(kLeast, model.now().capacity / 2 + 2);
             model.emit(size, timestamp, true);
             world.batch_emit_sized(batch, size);
             compare();

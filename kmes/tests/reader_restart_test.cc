@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
- * The reader and a producer that is killed (E25): nothing in the buffer changes, so after a sleep
+ * The reader and a producer that is killed (E25). Nothing in the buffer changes, so after a sleep
  * that found nothing the reader checks the producer. Another producer has the numbers of its own
  * session, or continues the old ones.
  */
 #include <gtest/gtest.h>
+
+#include <utility>
 
 #include "kmes/tests/test_reader.h"
 
@@ -58,13 +60,13 @@ class ReaderRestart : public testing::Test {
 TEST_F(ReaderRestart, DrainsTheOldBufferAndGoesOnWithAnotherSession) {
     World next({});
     next.session = 2;
-    ASSERT_EQ(killed_.emit_sized(60), 0);
+    ASSERT_EQ(killed_.emit_sized(60_b), 0);
     EXPECT_EQ(reader_.drain(), Sequences({101}));
     EXPECT_EQ(wait(kAskNs), -ETIMEDOUT) << "the producer is idle";
-    ASSERT_EQ(next.emit_sized(60), 0);
+    ASSERT_EQ(next.emit_sized(60_b), 0);
     restart(&next);
     killed_.on_sleep = [this](std::uint32_t*, std::uint32_t, std::uint64_t) {
-        EXPECT_EQ(killed_.emit_sized(60), 0) << "published in the last moment";
+        EXPECT_EQ(killed_.emit_sized(60_b), 0) << "published in the last moment";
         return -ETIMEDOUT;
     };
     EXPECT_EQ(wait(kAskNs), 1);
@@ -75,12 +77,32 @@ TEST_F(ReaderRestart, DrainsTheOldBufferAndGoesOnWithAnotherSession) {
     EXPECT_EQ(reader_.reader.producer_error, 0);
 }
 
+// A process numbers a new session from 1 on, so the number of missed events is known. A kernel may
+// have emitted for long.
+TEST_F(ReaderRestart, CountsWhatItHasMissedOfAnotherSession) {
+    World next({.last_sequence = 7}), third({.last_sequence = 20}), kernel({.last_sequence = 90});
+    next.session = 2;
+    third.session = 1;
+    ASSERT_EQ(killed_.emit_sized(60_b), 0);
+    EXPECT_EQ(reader_.drain(), Sequences({101}));
+    std::uint64_t lost = 0;
+    for (const auto& [world, missed] :
+         {std::pair(&next, 7u), std::pair(&third, 20u), std::pair(&kernel, 0u)}) {
+        ASSERT_EQ(world->emit_sized(60_b), 0);
+        restart(world);
+        EXPECT_EQ(wait(kAskNs), 1);
+        EXPECT_EQ(reader_.drain().size(), 1u);
+        lost += missed;
+        EXPECT_EQ(reader_.reader.statistics.lost, lost) << "session " << world->session;
+    }
+}
+
 TEST_F(ReaderRestart, GoesOnWithTheNumbersOfAResumedSession) {
     World next({.last_sequence = 100});
     next.session = 1;
-    for (int i = 0; i < 2; i++) ASSERT_EQ(killed_.emit_sized(60), 0);
+    for (int i = 0; i < 2; i++) ASSERT_EQ(killed_.emit_sized(60_b), 0);
     EXPECT_EQ(reader_.drain(), Sequences({101, 102}));
-    for (int i = 0; i < 4; i++) ASSERT_EQ(next.emit_sized(60), 0);
+    for (int i = 0; i < 4; i++) ASSERT_EQ(next.emit_sized(60_b), 0);
     restart(&next);
     EXPECT_EQ(wait(kAskNs), 1);
     EXPECT_EQ(reader_.drain(), Sequences({103, 104})) << "nothing twice";
@@ -142,7 +164,7 @@ TEST_F(ReaderRestart, KeepsTheBufferWhileNobodyServes) {
     EXPECT_EQ(wait(kAskNs), -ETIMEDOUT);
     EXPECT_EQ(reader_.reader.producer_error, -ENOSYS);
     EXPECT_EQ(reader_.next(), KMES_READ_EMPTY);
-    ASSERT_EQ(killed_.emit_sized(60), 0);
+    ASSERT_EQ(killed_.emit_sized(60_b), 0);
     EXPECT_EQ(wait(kAskNs), 1);
     EXPECT_EQ(reader_.drain(), Sequences({101}));
     error_ = 0;
@@ -155,7 +177,7 @@ TEST_F(ReaderRestart, ForgetsAnErrorWhenItHasAttachedAgain) {
     EXPECT_EQ(wait(kAskNs), -ETIMEDOUT);
     EXPECT_EQ(reader_.reader.producer_error, -ENOSYS);
     error_ = 0;
-    ASSERT_EQ(killed_.swap(512), 0);
+    ASSERT_EQ(killed_.swap(512_b), 0);
     EXPECT_EQ(reader_.next(), KMES_READ_EMPTY);
     EXPECT_EQ(reader_.reader.producer_error, 0);
 }
@@ -163,7 +185,7 @@ TEST_F(ReaderRestart, ForgetsAnErrorWhenItHasAttachedAgain) {
 TEST_F(ReaderRestart, HandsOnWhatTheAttachSaysAndTriesAgain) {
     World next({});
     next.session = 2;
-    ASSERT_EQ(next.emit_sized(60), 0);
+    ASSERT_EQ(next.emit_sized(60_b), 0);
     restart(&next);
     EXPECT_EQ(wait(kAskNs), 1);
     auto attach = killed_.on_attach;
@@ -232,7 +254,7 @@ TEST_F(ReaderRestart, AsksTheFunctionThatIsGivenForIt) {
 
 // A reader that is opened again continues at its old position.
 TEST_F(ReaderRestart, ReopenedReaderDeliversNothingTwice) {
-    for (int i = 0; i < 3; i++) ASSERT_EQ(killed_.emit_sized(60), 0);
+    for (int i = 0; i < 3; i++) ASSERT_EQ(killed_.emit_sized(60_b), 0);
     ASSERT_EQ(reader_.next(), KMES_READ_EVENT);
     ASSERT_EQ(reader_.next(), KMES_READ_EVENT);
     kmes_reader_close(&reader_.reader);
@@ -249,10 +271,28 @@ TEST_F(ReaderRestart, ReopenedReaderDeliversNothingTwice) {
     anew.config.place = place;
     ASSERT_EQ(anew.open(), 0);
     EXPECT_EQ(anew.drain(), Sequences({101, 102, 103}));
+    EXPECT_EQ(anew.reader.statistics.lost, 100u) << "1 to 100 of the new session";
 
     Reader nothing(killed_);
     ASSERT_EQ(nothing.open(), 0);
-    EXPECT_FALSE(kmes_reader_get_place(&nothing.reader).is_known);
+    EXPECT_TRUE(kmes_reader_get_place(&nothing.reader).is_known);
+    EXPECT_EQ(kmes_reader_get_place(&nothing.reader).last_sequence, 100u);
+    EXPECT_EQ(nothing.drain(), Sequences({101, 102, 103}));
+    EXPECT_EQ(nothing.reader.statistics.lost, 0u) << "without a place it begins here";
+
+    killed_.session = 1;
+    Reader of_the_first(killed_);
+    of_the_first.config.place = {2, 0, true};
+    ASSERT_EQ(of_the_first.open(), 0);
+    EXPECT_EQ(of_the_first.drain(), Sequences({101, 102, 103}));
+    EXPECT_EQ(of_the_first.reader.statistics.lost, 100u);
+
+    killed_.session = 0;  // a kernel
+    Reader of_a_kernel(killed_);
+    of_a_kernel.config.place = place;
+    ASSERT_EQ(of_a_kernel.open(), 0);
+    EXPECT_EQ(of_a_kernel.drain(), Sequences({101, 102, 103}));
+    EXPECT_EQ(of_a_kernel.reader.statistics.lost, 0u);
 }
 
 TEST(ReaderClosed, SaysSoAndReadsNothing) {
@@ -274,9 +314,9 @@ TEST(ReaderClosed, SaysSoAndReadsNothing) {
         EXPECT_EQ(kmes_reader_peek(&reader.reader, &view), -EBADF);
         EXPECT_FALSE(kmes_reader_peek_is_whole(&reader.reader));
         EXPECT_FALSE(kmes_reader_release(&reader.reader));
-        EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 512, &bulk, nullptr), -EBADF);
+        EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 512_b, &bulk, nullptr), -EBADF);
         world.on_attach = nullptr;
-        ASSERT_EQ(world.emit_sized(60), 0);
+        ASSERT_EQ(world.emit_sized(60_b), 0);
         if (round == 0) {
             ASSERT_EQ(reader.open(), 0);
         }

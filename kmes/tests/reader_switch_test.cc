@@ -14,14 +14,14 @@ namespace {
 // 5.1.8.3: "Events MUST NOT be lost during a generation change"; E11: at any positions.
 TEST(ReaderSwitch, DeliversEverythingOnceOverASwapAtAnyPositions) {
     for (const auto positions : {KMES_SWAP_KEEP, KMES_SWAP_ZERO, KMES_SWAP_SHIFT}) {
-        World world({.start_pos = 5000});
+        World world({.start_pos = 5000_b});
         Reader reader(world);
         ASSERT_EQ(reader.open(), 0);
-        ASSERT_EQ(world.emit_sized(60), 0);
+        ASSERT_EQ(world.emit_sized(60_b), 0);
         ASSERT_EQ(reader.next(), KMES_READ_EVENT);
-        ASSERT_EQ(world.emit_sized(60), 0);
-        ASSERT_EQ(world.swap(512, positions, 12345), 0);
-        ASSERT_EQ(world.emit_sized(60), 0);
+        ASSERT_EQ(world.emit_sized(60_b), 0);
+        ASSERT_EQ(world.swap(512_b, positions, 12345), 0);
+        ASSERT_EQ(world.emit_sized(60_b), 0);
         EXPECT_EQ(reader.drain(), Sequences({2, 3}));
         EXPECT_EQ(reader.reader.statistics.switches, 1u);
         EXPECT_EQ(reader.reader.statistics.lost, 0u);
@@ -30,14 +30,14 @@ TEST(ReaderSwitch, DeliversEverythingOnceOverASwapAtAnyPositions) {
     }
 }
 
-// E10: what does not fit into the new buffer is still in the old one.
+// E10: events that do not fit into the new buffer are still in the old one.
 TEST(ReaderSwitch, DrainsTheOldBufferBeforeItGoesToASmallerOne) {
-    World world({.capacity_bytes = 512});
+    World world({.capacity_bytes = 512_b});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    for (int i = 0; i < 8; i++) ASSERT_EQ(world.emit_sized(60), 0);
-    ASSERT_EQ(world.swap(256), 0);
-    ASSERT_EQ(world.emit_sized(60), 0);
+    for (int i = 0; i < 8; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
+    ASSERT_EQ(world.swap(256_b), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({1, 2, 3, 4, 5, 6, 7, 8, 9}));
     EXPECT_EQ(reader.reader.statistics.lost, 0u);
 }
@@ -47,12 +47,12 @@ TEST(ReaderSwitch, FollowsTwoSwapsAtOnce) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    ASSERT_EQ(world.emit_sized(60), 0);
-    ASSERT_EQ(world.swap(512), 0);
-    ASSERT_EQ(world.emit_sized(60), 0);
-    ASSERT_EQ(world.swap(1024, KMES_SWAP_ZERO), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
+    ASSERT_EQ(world.swap(1024_b, KMES_SWAP_ZERO), 0);
     ASSERT_EQ(kmes_buffer_nudge(&world.cpu, &world.first().buffer), 0);
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({1, 2, 3}));
     EXPECT_EQ(reader.reader.statistics.switches, 1u);
 }
@@ -62,20 +62,20 @@ TEST(ReaderSwitch, DeliversNothingTwiceAfterABufferThatGaveNothingNew) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}));
-    ASSERT_EQ(world.swap(512), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({}));
-    ASSERT_EQ(world.swap(256), 0);
+    ASSERT_EQ(world.swap(256_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({}));
     kmes_event_view view;
-    ASSERT_EQ(world.swap(512), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
     EXPECT_EQ(kmes_reader_peek(&reader.reader, &view), KMES_READ_EMPTY) << "in place too";
-    ASSERT_EQ(world.swap(512), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
     kmes_bulk bulk;
-    const int found = kmes_reader_bulk(&reader.reader, reader.room, 512, &bulk, nullptr);
+    const int found = kmes_reader_bulk(&reader.reader, reader.room, 512_b, &bulk, nullptr);
     EXPECT_FALSE(found == KMES_READ_EVENT && kmes_bulk_next(&reader.reader, &bulk, &view));
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({2}));
     EXPECT_EQ(reader.reader.statistics.lost, 0u);
 }
@@ -85,9 +85,9 @@ TEST(ReaderSwitch, CanBeTriedAgainWhenTheAttachFails) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    ASSERT_EQ(world.emit_sized(60), 0);
-    ASSERT_EQ(world.swap(512), 0);
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     ASSERT_EQ(reader.next(), KMES_READ_EVENT);
     world.on_attach = [](kmes_mapping*) { return -ENFILE; };
     EXPECT_EQ(reader.next(), -ENFILE);
@@ -105,11 +105,11 @@ TEST(ReaderSwitch, RefusesASuccessorThatIsNoBuffer) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    ASSERT_EQ(world.swap(512), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
     world.current().memory.base()[0] = 'X';
     EXPECT_EQ(reader.next(), -EPROTO);
     world.current().memory.base()[0] = 'K';
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}));
 }
 
@@ -118,7 +118,7 @@ TEST(ReaderSwitch, RemembersAChangeWithoutASuccessor) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     ASSERT_EQ(kmes_cpu_retire(&world.cpu), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}));
     EXPECT_EQ(world.attaches, 2);
@@ -132,14 +132,14 @@ TEST(ReaderSwitch, RemembersAChangeWithoutASuccessor) {
 
 // E25: sequence numbers of two sessions have nothing in common.
 TEST(ReaderSwitch, BeginsToCountAnewInAnotherSession) {
-    World old_world({.last_sequence = 100});
+    World old_world({.start_pos = 4096, .last_sequence = 100});
     World new_world({});
     new_world.session = 2;
     Reader reader(old_world);
     ASSERT_EQ(reader.open(), 0);
-    ASSERT_EQ(old_world.emit_sized(60), 0);
+    ASSERT_EQ(old_world.emit_sized(60_b), 0);
     ASSERT_EQ(reader.drain(), Sequences({101}));
-    ASSERT_EQ(new_world.emit_sized(60), 0);
+    ASSERT_EQ(new_world.emit_sized(60_b), 0);
     ASSERT_EQ(kmes_cpu_retire(&old_world.cpu), 0);
     old_world.on_attach = [&](kmes_mapping* mapping) {
         new_world.describe_current(mapping);
@@ -161,11 +161,11 @@ TEST(ReaderSwitch, LooksAtWritePosAgainAfterItHasSeenTheChange) {
         ScopedHook hook([&](const kmes_order_access& access) {
             if (access.label != KMES_ORDER_LOOK_GENERATION || done) return;
             done = true;
-            ASSERT_EQ(world.emit_sized(257 - 129), 0);
-            ASSERT_EQ(world.emit_sized(60), 0);
-            ASSERT_EQ(world.swap(256), 0);
-            ASSERT_EQ(world.emit_sized(60), 0);
-            ASSERT_EQ(world.emit_sized(60), 0);  // takes the first out of the new buffer
+            ASSERT_EQ(world.emit_sized(128_b), 0);
+            ASSERT_EQ(world.emit_sized(60_b), 0);
+            ASSERT_EQ(world.swap(256_b), 0);
+            ASSERT_EQ(world.emit_sized(60_b), 0);
+            ASSERT_EQ(world.emit_sized(60_b), 0);  // takes the first out of the new buffer
         });
         delivered = reader.drain();
     }
@@ -180,21 +180,25 @@ struct Nonsense {
     std::uint16_t type_len;
 };
 
+constexpr std::uint32_t kLeast = KMES_EVENT_MIN_BYTES;
+constexpr std::uint32_t kSize = 60_b;  // of the event that is overwritten
+
 const Nonsense kNonsense[] = {
     {"all zeros", 0, 0, 0},
-    {"event_size 0", 0, 30, 1},
-    {"event_size 1", 1, 30, 1},
-    {"event_size 29", 29, 30, 1},
-    {"event_size 2^32 - 1", 0xFFFFFFFF, 30, 1},
-    {"event_size more than is published", 61, 30, 1},
-    {"header_size 0", 60, 0, 1},
-    {"header_size 29", 60, 29, 1},
-    {"header_size more than event_size", 60, 61, 1},
-    {"header_size 2^32 - 1", 60, 0xFFFFFFFF, 1},
-    {"type_len 0", 60, 30, 0},
-    {"type_len beyond the header", 60, 30, 2},
-    {"type_len 65535", 60, 30, 0xFFFF},
-    {"type_len 65535 and header_size 28 modulo 2^16", 60, 65564, 0xFFFF},
+    {"event_size 0", 0, kLeast, 1},
+    {"event_size 1", 1, kLeast, 1},
+    {"event_size one less than the least", kLeast - 1, kLeast, 1},
+    {"event_size 2^32 - 1", 0xFFFFFFFF, kLeast, 1},
+    {"event_size more than is published", kSize + 1, kLeast, 1},
+    {"header_size 0", kSize, 0, 1},
+    {"header_size without a type", kSize, kLeast - 1, 1},
+    {"header_size more than event_size", kSize, kSize + 1, 1},
+    {"header_size 2^32 - 1", kSize, 0xFFFFFFFF, 1},
+    {"type_len 0", kSize, kLeast, 0},
+    {"type_len beyond the header", kSize, kLeast, 2},
+    {"type_len 65535", kSize, kLeast, 0xFFFF},
+    {"type_len 65535 and the least header_size, less 2, modulo 2^16", kSize, 65536 + kLeast - 2,
+     0xFFFF},
 };
 
 void write_nonsense(World& world, std::uint64_t pos, const Nonsense& nonsense) {
@@ -202,23 +206,23 @@ void write_nonsense(World& world, std::uint64_t pos, const Nonsense& nonsense) {
     header.event_size = nonsense.event_size;
     header.header_size = nonsense.header_size;
     header.type_len = nonsense.type_len;
-    header.sequence = 77;
-    std::uint8_t* at = world.first().memory.data() + (pos & 255);
+    header.sequence = 1;
+    std::uint8_t* at = world.first().memory.data() + (pos & (256_b - 1));
     memcpy(at, &header, sizeof(header));
     world.first().memory.mirror(at, sizeof(header));
 }
 
 TEST(ReaderOnCorruptContent, CountsItAndGoesToWritePos) {
     for (const Nonsense& nonsense : kNonsense) {
-        World world({.start_pos = 250});
-        ASSERT_EQ(world.emit_sized(60), 0);
+        World world({.start_pos = 250_b});
+        ASSERT_EQ(world.emit_sized(60_b), 0);
         settle_mirror();
-        write_nonsense(world, 250, nonsense);
+        write_nonsense(world, 250_b, nonsense);
         Reader reader(world);
         ASSERT_EQ(reader.open(), 0);
         EXPECT_EQ(reader.next(), KMES_READ_EMPTY) << nonsense.what;
         EXPECT_EQ(reader.reader.statistics.corrupt, 1u) << nonsense.what;
-        ASSERT_EQ(world.emit_sized(60), 0);
+        ASSERT_EQ(world.emit_sized(60_b), 0);
         EXPECT_EQ(reader.drain(), Sequences({2})) << nonsense.what;
     }
 }
@@ -228,7 +232,7 @@ TEST(ReaderOnCorruptContent, DoesNotWalkOverTheSameEventsForEverBelowAWritePosTh
     for (const std::uint64_t far : {1ull << 62, 1ull << 32, ~0ull}) {
         for (int form = 0; form < 3; form++) {
             World world({});
-            for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(64), 0);
+            for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(64_b), 0);
             Reader reader(world);
             ASSERT_EQ(reader.open(), 0);
             EXPECT_EQ(reader.drain(), Sequences({1, 2, 3, 4}));
@@ -242,9 +246,9 @@ TEST(ReaderOnCorruptContent, DoesNotWalkOverTheSameEventsForEverBelowAWritePosTh
             const int found =
                 form == 0   ? reader.next()
                 : form == 1 ? kmes_reader_peek(&reader.reader, &reader.view)
-                            : kmes_reader_bulk(&reader.reader, reader.room, 256, &bulk, nullptr);
+                            : kmes_reader_bulk(&reader.reader, reader.room, 256_b, &bulk, nullptr);
             EXPECT_EQ(found, KMES_READ_EMPTY) << form;
-            EXPECT_LT(accesses, 100u) << form;
+            EXPECT_LT(accesses, 100_b) << form;
             EXPECT_EQ(reader.reader.statistics.corrupt, 1u) << form;
             EXPECT_EQ(reader.reader.statistics.not_newer, 0u) << form;
         }
@@ -255,10 +259,10 @@ TEST(ReaderOnCorruptContent, DoesNotWalkOverTheSameEventsForEverBelowAWritePosTh
 TEST(ReaderOnCorruptContent, BoundsWritePosByTheCapacityFromTheTail) {
     for (const std::uint64_t excess : {0, 1}) {
         World world({});
-        for (int i = 0; i < 6; i++) ASSERT_EQ(world.emit_sized(64), 0);
+        for (int i = 0; i < 6; i++) ASSERT_EQ(world.emit_sized(64_b), 0);
         Reader reader(world);
         ASSERT_EQ(reader.open(), 0);
-        for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(64), 0);  // the reader is lapped
+        for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(64_b), 0);  // the reader is lapped
         *world.first().buffer.shared.write_pos += excess;
         EXPECT_EQ(reader.drain(), excess ? Sequences() : Sequences({7, 8, 9, 10}));
         EXPECT_EQ(reader.reader.statistics.corrupt, excess);
@@ -269,7 +273,7 @@ TEST(ReaderOnCorruptContent, BoundsWritePosByTheCapacityFromTheTail) {
 TEST(ReaderOnCorruptContent, StopsWhereItIsAskedTo) {
     for (const Nonsense& nonsense : kNonsense) {
         World world({});
-        ASSERT_EQ(world.emit_sized(60), 0);
+        ASSERT_EQ(world.emit_sized(60_b), 0);
         settle_mirror();
         write_nonsense(world, 0, nonsense);
         Reader reader(world);
@@ -279,18 +283,19 @@ TEST(ReaderOnCorruptContent, StopsWhereItIsAskedTo) {
         for (int repeat = 0; repeat < 2; repeat++) {
             EXPECT_EQ(reader.next(), -EBADMSG) << nonsense.what;
             EXPECT_EQ(kmes_reader_peek(&reader.reader, &reader.view), -EBADMSG);
-            EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 256, &bulk, nullptr), -EBADMSG);
+            EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 256_b, &bulk, nullptr),
+                      -EBADMSG);
             EXPECT_EQ(kmes_reader_wait(&reader.reader, 1), -EBADMSG);
         }
         EXPECT_EQ(reader.reader.statistics.corrupt, 1u);
     }
 }
 
-// E7: "tail_pos > read_pos means torn": no content counts as corrupt when the tail has passed it.
+// E7: an event is torn if tail_pos is greater than read_pos. No content counts as corrupt then.
 TEST(ReaderOnCorruptContent, CountsItAsTornWhenTheTailHasPassed) {
     for (const Nonsense& nonsense : kNonsense) {
         World world({});
-        for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60), 0);
+        for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
         settle_mirror();
         write_nonsense(world, 0, nonsense);
         Reader reader(world);
@@ -302,7 +307,7 @@ TEST(ReaderOnCorruptContent, CountsItAsTornWhenTheTailHasPassed) {
             ScopedHook hook([&](const kmes_order_access& access) {
                 if (access.label != KMES_ORDER_DATA_FENCE || done) return;
                 done = true;
-                ASSERT_EQ(world.emit_sized(60), 0);
+                ASSERT_EQ(world.emit_sized(60_b), 0);
             });
             delivered = reader.drain();
         }
@@ -315,24 +320,27 @@ TEST(ReaderOnCorruptContent, CountsItAsTornWhenTheTailHasPassed) {
 // A bulk ends before the corrupt content, and the next call finds it.
 TEST(ReaderOnCorruptContent, KeepsTheWholeEventsInFrontOfItInABulk) {
     World world({});
-    for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(60), 0);
+    for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
     settle_mirror();
-    write_nonsense(world, 120, kNonsense[1]);
+    write_nonsense(world, 120_b, kNonsense[1]);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     kmes_bulk bulk;
-    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 256, &bulk, nullptr), KMES_READ_EVENT);
+    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 256_b, &bulk, nullptr),
+              KMES_READ_EVENT);
     EXPECT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
     EXPECT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
     EXPECT_FALSE(kmes_bulk_next(&reader.reader, &bulk, &reader.view));
-    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 256, &bulk, nullptr), KMES_READ_EMPTY);
+    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 256_b, &bulk, nullptr),
+              KMES_READ_EMPTY);
     EXPECT_EQ(reader.reader.statistics.corrupt, 1u);
 }
 
-// "Whatever stands there, the reader stays inside the mapping, ends every call, never moves back."
+// E7, E26: for any positions the reader stays inside of its mapping, ends every call, and never
+// moves back.
 TEST(ReaderOnCorruptContent, EndsTheCallWhateverThePositionsSay) {
-    const std::uint64_t values[] = {0,           1,         29,         255,        256,
-                                    257,         100000,    1ull << 32, 1ull << 62, 1ull << 63,
+    const std::uint64_t values[] = {0,           1,         29_b,       256_b - 1,  256_b,
+                                    256_b + 1,   100000_b,  1ull << 32, 1ull << 62, 1ull << 63,
                                     ~0ull - 300, ~0ull - 1, ~0ull};
     for (const std::uint64_t write_pos : values) {
         for (const std::uint64_t tail_pos : values) {

@@ -28,8 +28,8 @@ TEST(ReaderOpen, RefusesWhatIsNoBufferOfAVersionThatItKnows) {
         {17, 0, -EINVAL},                            // capacity 0
         {17, 2, -EINVAL},                            // capacity 512: not what is mapped (E14)
         {23, 0x80, -EINVAL},                         // capacity 2^63 + 256
-        {25, 0x20, -EINVAL},                         // data_offset 8192
-        {31, 1, -EINVAL},                            // data_offset 2^56 + 4096
+        {25, 0x40, -EINVAL},                         // data_offset 16384: that of no form
+        {31, 1, -EINVAL},                            // data_offset 2^56 and more
     };
     for (const auto& row : rows) {
         World world({});
@@ -40,14 +40,15 @@ TEST(ReaderOpen, RefusesWhatIsNoBufferOfAVersionThatItKnows) {
     }
 }
 
-// testee-contract.md: "Reserved bytes that are not zero are no reason."
+// event-model.md: a reserved byte other than zero is no reason to refuse a buffer.
 TEST(ReaderOpen, DoesNotLookAtReservedBytes) {
     World world({});
-    for (const int offset : {14, 15, 40, 63, 80, 127, 133, 191, 192, 4095})
+    for (const int offset :
+         {14, 15, 40, 63, 80, 127, 133, 191, 192, 4095, static_cast<int>(KMES_METADATA_BYTES) - 1})
         world.first().memory.base()[offset] = 0xFF;
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    ASSERT_EQ(world.emit_sized(30), 0);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}));
 }
 
@@ -55,7 +56,7 @@ TEST(ReaderOpen, RefusesAMappingThatIsTooSmallToLookAt) {
     World world({});
     world.on_attach = [&](kmes_mapping* mapping) {
         world.describe_current(mapping);
-        mapping->mapped_bytes = 4096 + 511;
+        mapping->mapped_bytes = KMES_METADATA_BYTES + 512_b - 1;
         return 0;
     };
     Reader reader(world);
@@ -64,7 +65,8 @@ TEST(ReaderOpen, RefusesAMappingThatIsTooSmallToLookAt) {
 
 // The size is checked first: nothing is loaded from a mapping that is too small.
 TEST(ReaderOpen, LooksAtNothingInAMappingThatIsTooSmall) {
-    for (const std::uint64_t bytes : {0u, 64u, 4096u + 510u, 4096u + 511u}) {
+    const std::uint64_t least = kmes_mapping_bytes(KMES_VERSION_1, KMES_CAPACITY_MIN_BYTES);
+    for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{64}, least - 2, least - 1}) {
         World world({});
         world.on_attach = [&](kmes_mapping* mapping) {
             world.describe_current(mapping);
@@ -96,7 +98,7 @@ TEST(ReaderOpen, HandsOnWhatTheAttachFunctionsSay) {
 // E11: it begins at tail_pos.
 TEST(ReaderOpen, BeginsAtTheTail) {
     World world({.start_pos = 0x7FFFFFFFFFFFFF00});
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(100), 0);
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(100_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     EXPECT_EQ(reader.drain(), Sequences({3, 4}));
@@ -112,17 +114,17 @@ TEST(ReaderOpen, TakesTheLivingBufferWhenTheFirstWasRetiredMeanwhile) {
     ScopedHook hook([&](const kmes_order_access& access) {
         if (access.label != KMES_ORDER_LOOK_GENERATION || swapped) return;
         swapped = true;
-        ASSERT_EQ(world.swap(512), 0);
+        ASSERT_EQ(world.swap(512_b), 0);
     });
     ASSERT_EQ(reader.open(), 0);
     EXPECT_EQ(reader.reader.mapping.base, world.current().memory.base());
     EXPECT_EQ(world.attaches, 2);
     EXPECT_EQ(world.detaches, 1);
-    ASSERT_EQ(world.emit_sized(30), 0);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}));
 }
 
-// A producer that swaps at every attach cannot delay the reader for ever; a nudge frees it.
+// A producer that swaps at every attach cannot delay the reader forever; a nudge frees it.
 TEST(ReaderOpen, EndsAgainstAProducerThatSwapsAtEveryAttach) {
     World world({});
     world.on_identify = [&](kmes_mapping* mapping) {
@@ -134,7 +136,7 @@ TEST(ReaderOpen, EndsAgainstAProducerThatSwapsAtEveryAttach) {
     ASSERT_EQ(reader.open(), 0);
     EXPECT_EQ(world.attaches, world.detaches + 1);
     world.on_identify = nullptr;
-    ASSERT_EQ(world.emit_sized(30), 0);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}));
 }
 
@@ -152,13 +154,13 @@ TEST(ReaderNext, SaysWhatIsInTheEvent) {
     EXPECT_EQ(event.origin_class, KMES_ORIGIN_KMES);
     EXPECT_EQ(event.type, "type");
     EXPECT_EQ(event.payload, "payload");
-    EXPECT_EQ(reader.view.event_size, 40u);
-    EXPECT_EQ(reader.view.header_size, 33u);
+    EXPECT_EQ(reader.view.event_size, KMES_EVENT_FIXED_BYTES + 11);
+    EXPECT_EQ(reader.view.header_size, KMES_EVENT_FIXED_BYTES + 4);
     EXPECT_EQ(reader.next(), KMES_READ_EMPTY);
     EXPECT_EQ(reader.next(), KMES_READ_EMPTY);
 }
 
-// event-model.md: "The payload begins at header_size (never at 29 + type_len)."
+// event-model.md: the payload begins at header_size, and not at 29 + type_len.
 TEST(ReaderNext, FindsThePayloadBehindALongerHeader) {
     World world({});
     kmes_event_input input{};
@@ -193,26 +195,26 @@ TEST(ReaderNext, ReadsNoBytesWhereNothingIsPublished) {
 
 TEST(ReaderNext, SaysHowMuchRoomAnEventTakesAndConsumesNothing) {
     World world({});
-    ASSERT_EQ(world.emit_sized(40), 0);
+    ASSERT_EQ(world.emit_sized(40_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    EXPECT_EQ(kmes_reader_next(&reader.reader, reader.room, 39, &reader.view), -EMSGSIZE);
-    EXPECT_EQ(reader.view.event_size, 40u);
+    EXPECT_EQ(kmes_reader_next(&reader.reader, reader.room, 39_b, &reader.view), -EMSGSIZE);
+    EXPECT_EQ(reader.view.event_size, 40_b);
     EXPECT_EQ(reader.reader.statistics.delivered, 0u);
-    EXPECT_EQ(kmes_reader_next(&reader.reader, reader.room, 40, &reader.view), KMES_READ_EVENT);
+    EXPECT_EQ(kmes_reader_next(&reader.reader, reader.room, 40_b, &reader.view), KMES_READ_EVENT);
     EXPECT_EQ(reader.view.sequence, 1u);
 }
 
 // 5.1.9: "Set read_pos = tail_pos. The gap represents lost events, detectable as a sequence gap."
 TEST(ReaderNext, GoesOnAtTheTailAfterALapAndCountsWhatWasLost) {
     World world({});
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}));
-    for (int i = 0; i < 8; i++) ASSERT_EQ(world.emit_sized(60), 0);
-    ASSERT_EQ(world.emit_sized(129), -ENOSPC);  // a gap of the other kind: 10
-    ASSERT_EQ(world.emit_sized(60), 0);
+    for (int i = 0; i < 8; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
+    ASSERT_EQ(world.emit_sized(129_b), -ENOSPC);  // a gap of the other kind: 10
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     EXPECT_EQ(reader.drain(), Sequences({7, 8, 9, 11}));
     EXPECT_EQ(reader.reader.statistics.laps, 1u);
     EXPECT_EQ(reader.reader.statistics.lost, 6u) << "2 to 6, and 10";
@@ -229,7 +231,7 @@ TEST(ReaderPeek, ShowsTheEventInPlaceAndConsumesItOnRelease) {
     EXPECT_FALSE(kmes_reader_release(&reader.reader)) << "nothing was peeked";
     for (int repeat = 0; repeat < 2; repeat++) {
         ASSERT_EQ(kmes_reader_peek(&reader.reader, &view), KMES_READ_EVENT);
-        EXPECT_EQ(view.payload, world.first().memory.data() + 30);
+        EXPECT_EQ(view.payload, world.first().memory.data() + KMES_EVENT_MIN_BYTES);
         EXPECT_TRUE(kmes_reader_peek_is_whole(&reader.reader));
         EXPECT_TRUE(kmes_reader_peek_is_whole(&reader.reader));
     }
@@ -245,12 +247,12 @@ TEST(ReaderPeek, ShowsTheEventInPlaceAndConsumesItOnRelease) {
 // E6: valid only if the check is repeated after the last use.
 TEST(ReaderPeek, SaysWhenTheEventWasOverwrittenInBetween) {
     World world({});
-    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60), 0);
+    for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     kmes_event_view view;
     ASSERT_EQ(kmes_reader_peek(&reader.reader, &view), KMES_READ_EVENT);
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     EXPECT_FALSE(kmes_reader_peek_is_whole(&reader.reader));
     EXPECT_FALSE(kmes_reader_release(&reader.reader));
     EXPECT_EQ(reader.drain(), Sequences({2, 3, 4, 5}));
@@ -260,13 +262,13 @@ TEST(ReaderPeek, SaysWhenTheEventWasOverwrittenInBetween) {
 // A peek that finds nothing ends the one before it.
 TEST(ReaderPeek, EndsWhenTheNextOneFindsNothingToShow) {
     World world({});
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     Reader reader(world);
     reader.config.stop_on_corrupt = true;
     ASSERT_EQ(reader.open(), 0);
     kmes_event_view view;
     ASSERT_EQ(kmes_reader_peek(&reader.reader, &view), KMES_READ_EVENT);
-    world.first().memory.data()[27] = 0;  // type_len
+    world.first().memory.data()[offsetof(kmes_event_header, type_len)] = 0;
     EXPECT_EQ(kmes_reader_peek(&reader.reader, &view), -EBADMSG);
     EXPECT_FALSE(kmes_reader_peek_is_whole(&reader.reader));
     EXPECT_FALSE(kmes_reader_release(&reader.reader));
@@ -275,7 +277,7 @@ TEST(ReaderPeek, EndsWhenTheNextOneFindsNothingToShow) {
 
 TEST(ReaderPeek, EndsWhenTheNextEventIsReadAnotherWay) {
     World world({});
-    for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(60 + i), 0);
+    for (int i = 0; i < 3; i++) ASSERT_EQ(world.emit_sized(60_b + i), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     kmes_event_view view;
@@ -284,7 +286,7 @@ TEST(ReaderPeek, EndsWhenTheNextEventIsReadAnotherWay) {
     EXPECT_FALSE(kmes_reader_release(&reader.reader)) << "that event was delivered already";
     ASSERT_EQ(kmes_reader_peek(&reader.reader, &view), KMES_READ_EVENT);
     kmes_bulk bulk;
-    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 61, &bulk, nullptr), KMES_READ_EVENT);
+    ASSERT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 61_b, &bulk, nullptr), KMES_READ_EVENT);
     ASSERT_TRUE(kmes_bulk_next(&reader.reader, &bulk, &view));
     EXPECT_FALSE(kmes_reader_release(&reader.reader));
     EXPECT_EQ(reader.drain(), Sequences({3}));
@@ -293,13 +295,13 @@ TEST(ReaderPeek, EndsWhenTheNextEventIsReadAnotherWay) {
 // E21: an old event needs no room.
 TEST(ReaderNext, PassesOverWhatIsNotNewerWithoutRoomForIt) {
     World world({});
-    ASSERT_EQ(world.emit_sized(100), 0);
+    ASSERT_EQ(world.emit_sized(100_b), 0);
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}));
-    ASSERT_EQ(world.swap(512), 0);
-    ASSERT_EQ(world.emit_sized(40), 0);
-    ASSERT_EQ(kmes_reader_next(&reader.reader, reader.room, 64, &reader.view), KMES_READ_EVENT);
+    ASSERT_EQ(world.swap(512_b), 0);
+    ASSERT_EQ(world.emit_sized(40_b), 0);
+    ASSERT_EQ(kmes_reader_next(&reader.reader, reader.room, 64_b, &reader.view), KMES_READ_EVENT);
     EXPECT_EQ(reader.view.sequence, 2u);
 }
 

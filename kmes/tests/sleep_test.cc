@@ -115,7 +115,7 @@ TEST(ReaderWait, NeverClearsTheFlagInSharedMode) {
     const Labels labels = labels_of_wait(reader, 5);
     EXPECT_EQ(std::count(labels.begin(), labels.end(), KMES_ORDER_CLEAR_WAKE), 0);
     EXPECT_EQ(*world.first().buffer.shared.need_wake, 1);
-    ASSERT_EQ(world.emit_sized(30), 0);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
     EXPECT_EQ(kmes_reader_wait(&reader.reader, 5), 1);
     EXPECT_EQ(*world.first().buffer.shared.need_wake, 1);
 }
@@ -131,7 +131,7 @@ TEST(ReaderWait, ClearsTheFlagWhenItIsAlone) {
     };
     EXPECT_EQ(kmes_reader_wait(&reader.reader, KMES_NO_TIMEOUT), 1);
     EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
-    ASSERT_EQ(world.emit_sized(30), 0);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
     EXPECT_EQ(kmes_reader_wait(&reader.reader, KMES_NO_TIMEOUT), 1);
     EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
     EXPECT_EQ(reader.reader.statistics.sleeps, 1u);
@@ -158,12 +158,12 @@ TEST(ReaderWait, HandsOnAnInterruptionOfASleepThatHasALimit) {
 // E7: a reader that has stopped does not search again.
 TEST(ReaderWait, SaysThatTheReaderHasStoppedBeforeItLooks) {
     World world({});
-    ASSERT_EQ(world.emit_sized(60), 0);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     Reader reader(world);
     reader.config.stop_on_corrupt = true;
     reader.config.spin_looks = 3;
     ASSERT_EQ(reader.open(), 0);
-    world.first().memory.data()[27] = 0;  // type_len
+    world.first().memory.data()[offsetof(kmes_event_header, type_len)] = 0;
     EXPECT_EQ(reader.next(), -EBADMSG);
     EXPECT_EQ(kmes_reader_wait(&reader.reader, 5), -EBADMSG);
 }
@@ -221,8 +221,8 @@ TEST(ReaderWaitInHalves, HasNothingToEndWhereThereIsAnEvent) {
     ASSERT_EQ(reader.open(), 0);
     kmes_wait wait{};
     EXPECT_EQ(kmes_reader_unread_bytes(&reader.reader), 0u);
-    ASSERT_EQ(world.emit_sized(30), 0);
-    EXPECT_EQ(kmes_reader_unread_bytes(&reader.reader), 30u);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
+    EXPECT_EQ(kmes_reader_unread_bytes(&reader.reader), 30_b);
     EXPECT_EQ(kmes_reader_wait_begin(&reader.reader, &wait), 1);
     EXPECT_EQ(*world.first().buffer.shared.need_wake, 0);
     EXPECT_EQ(reader.reader.statistics.sleeps, 0u);
@@ -249,7 +249,7 @@ TEST(ReaderWaitInHalves, SaysThatTheReaderHasStopped) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    ASSERT_EQ(world.emit_sized(30), 0);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
     kmes_reader_close(&reader.reader);
     kmes_wait wait{};
     EXPECT_EQ(kmes_reader_wait_begin(&reader.reader, &wait), -EBADF);
@@ -292,7 +292,7 @@ TEST(ReaderWait, SaysWhyItEnded) {
     }
 }
 
-// E12: "one that cannot know sleeps with a time limit", which is not the caller's.
+// E12: a consumer that cannot know sleeps with a time limit, which is not the caller's.
 TEST(ReaderWait, HasALimitOfItsOwnInSharedMode) {
     World world({});
     Reader reader(world);
@@ -317,7 +317,7 @@ TEST(ReaderWait, DoesNotSleepOnABufferThatWasRetired) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    ASSERT_EQ(world.swap(512), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
     world.on_sleep = [](std::uint32_t*, std::uint32_t, std::uint64_t) -> int {
         ADD_FAILURE() << "asleep on a dead buffer";
         return 0;
@@ -339,7 +339,7 @@ TEST(ReaderWait, SpinsAsLongAsItIsToldTo) {
     ScopedHook hook([&](const kmes_order_access& access) {
         EXPECT_NE(access.label, KMES_ORDER_ASK_WAKE);
         if (access.label == KMES_ORDER_LOOK_WRITE_POS && ++looks == 2) {
-            ASSERT_EQ(world.emit_sized(30), 0);
+            ASSERT_EQ(world.emit_sized(30_b), 0);
         }
     });
     EXPECT_EQ(kmes_reader_wait(&reader.reader, 1), 1);
@@ -350,11 +350,11 @@ TEST(ReaderRun, DeliversSleepsAndStopsWhenItIsToldTo) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
-    ASSERT_EQ(world.emit_sized(30), 0);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
     int sleeps = 0;
     world.on_sleep = [&](std::uint32_t*, std::uint32_t, std::uint64_t) -> int {
-        if (++sleeps == 1) return -EINTR;  // goes on
-        EXPECT_EQ(world.emit_sized(40), 0);
+        if (++sleeps == 1) return -EINTR;  // continues
+        EXPECT_EQ(world.emit_sized(40_b), 0);
         return 0;
     };
     Sequences delivered;
@@ -378,13 +378,13 @@ TEST(ReaderRun, EndsWithTheErrorOfAReadOrOfTheFunctionOrOfASleep) {
     ASSERT_EQ(reader.open(), 0);
     const kmes_event_function one = [](void*, const kmes_event_view*) { return -EINTR; };
     world.on_sleep = [](std::uint32_t*, std::uint32_t, std::uint64_t) { return -EFAULT; };
-    EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 100, one, nullptr), -EFAULT);
-    ASSERT_EQ(world.emit_sized(50), 0);
+    EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 100_b, one, nullptr), -EFAULT);
+    ASSERT_EQ(world.emit_sized(50_b), 0);
     EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 49, one, nullptr), -EMSGSIZE);
-    EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 50, one, nullptr), -EINTR)
+    EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 50_b, one, nullptr), -EINTR)
         << "the function's own";
     *world.first().buffer.shared.write_pos += 10;
-    EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 50, one, nullptr), -EBADMSG);
+    EXPECT_EQ(kmes_reader_run(&reader.reader, reader.room, 50_b, one, nullptr), -EBADMSG);
 }
 
 }  // namespace

@@ -21,10 +21,10 @@ namespace {
 class TornHeader : public testing::Test {
   protected:
     void SetUp() override {
-        for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(64), 0);
+        for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(64_b), 0);
         ASSERT_EQ(reader.open(), 0);
         ASSERT_EQ(reader.next(), KMES_READ_EVENT);
-        payload[64 + 27 - 30] = 1;  // type_len
+        payload[64_b + offsetof(kmes_event_header, type_len) - KMES_EVENT_MIN_BYTES] = 1;
     }
 
     void overwrite(const kmes_order_access& access) {
@@ -44,9 +44,9 @@ class TornHeader : public testing::Test {
         EXPECT_EQ(reader.reader.statistics.corrupt, 0u);
     }
 
-    World world{{.capacity_bytes = 256}};
+    World world{{.capacity_bytes = 256_b}};
     Reader reader{world};
-    std::vector<char> payload = std::vector<char>(128 - 30, 0);
+    std::vector<char> payload = std::vector<char>(128_b - KMES_EVENT_MIN_BYTES, 0);
     int words = 1000;  // that were read; a test begins at 0
     ScopedHook hook{[this](const kmes_order_access& access) { overwrite(access); }};
 };
@@ -70,8 +70,8 @@ TEST_F(TornHeader, IsNotTakenForAnOldEventByABulkThatHasNoRoomForIt) {
     words = 0;
     kmes_bulk bulk;
     std::uint32_t needed = 0;
-    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 63, &bulk, &needed), -EMSGSIZE);
-    EXPECT_EQ(needed, 64u);
+    EXPECT_EQ(kmes_reader_bulk(&reader.reader, reader.room, 63_b, &bulk, &needed), -EMSGSIZE);
+    EXPECT_EQ(needed, 64_b);
     expect_torn_once();
 }
 
@@ -79,13 +79,13 @@ TEST_F(TornHeader, IsNotTakenForAnOldEventByABulkThatHasNoRoomForIt) {
  * many events of the same size arrive. */
 struct TornBulk {
     explicit TornBulk(int count) {
-        for (int i = 0; i < 4; i++) EXPECT_EQ(world.emit_sized(60), 0);
+        for (int i = 0; i < 4; i++) EXPECT_EQ(world.emit_sized(60_b), 0);
         EXPECT_EQ(reader.open(), 0);
         int words = 0;
         ScopedHook hook([&](const kmes_order_access& access) {
             if (access.label == KMES_ORDER_RECHECK_TAIL) looks_at_tail++;
             if (access.label != KMES_ORDER_READ_DATA || ++words != 20) return;
-            for (int i = 0; i < count; i++) ASSERT_EQ(world.emit_sized(60), 0);
+            for (int i = 0; i < count; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
         });
         EXPECT_EQ(
             kmes_reader_bulk(&reader.reader, reader.room, sizeof(reader.room), &bulk, nullptr),
@@ -99,7 +99,7 @@ struct TornBulk {
         return found;
     }
 
-    World world{{.capacity_bytes = 256, .start_pos = 1024}};
+    World world{{.capacity_bytes = 256_b, .start_pos = 1024_b}};
     Reader reader{world};
     kmes_bulk bulk{};
     int looks_at_tail = 0;
@@ -108,7 +108,7 @@ struct TornBulk {
 // A slow reader at the tail would never get anything if one lost event discarded the whole copy.
 TEST(TornBulk, KeepsWhatLiesBehindTheNewTailOfTheSameCopy) {
     TornBulk torn(1);
-    EXPECT_EQ(torn.bulk.left_bytes, 180u);
+    EXPECT_EQ(torn.bulk.left_bytes, 180_b);
     EXPECT_EQ(torn.sequences(), Sequences({2, 3, 4}));
     EXPECT_EQ(torn.looks_at_tail, 1);
     EXPECT_EQ(torn.reader.reader.statistics.torn, 1u);
@@ -116,7 +116,7 @@ TEST(TornBulk, KeepsWhatLiesBehindTheNewTailOfTheSameCopy) {
 
 TEST(TornBulk, IsNeverEmptyWhereThereIsAnEvent) {
     TornBulk torn(4);
-    EXPECT_GE(torn.bulk.left_bytes, 60u);
+    EXPECT_GE(torn.bulk.left_bytes, 60_b);
     EXPECT_EQ(torn.sequences(), Sequences({5, 6, 7, 8}));
 }
 

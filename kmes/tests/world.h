@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * One CPU's producer in a test: its buffers in memory, a clock that the test sets, the wakes that
- * were queued, and the attach functions of a reader in the same process. Hooked build only.
+ * One CPU's producer in a test: its buffers in memory, a clock that the test sets, and the queued
+ * wakes. Also the attach functions of a reader in the same process. Hooked build only.
  */
 #ifndef KMES_TESTS_WORLD_H
 #define KMES_TESTS_WORLD_H
@@ -15,6 +15,7 @@
 #include "kmes/ring.h"
 #include "kmes/tests/hooks.h"
 #include "kmes/tests/ring_memory.h"
+#include "kmes/tests/sizes.h"
 
 namespace kmes::tests {
 
@@ -39,7 +40,7 @@ struct TestBuffer {
 };
 
 struct WorldSetup {
-    std::uint64_t capacity_bytes = 256;
+    std::uint64_t capacity_bytes = 256_b;
     std::uint64_t start_pos = 0;
     std::uint64_t generation = 1;
     std::uint64_t last_sequence = 0;
@@ -117,7 +118,7 @@ struct Delivered {
     static Delivered from(const kmes_event_view& view);
 };
 
-/* Whether the payload is what emit_sized wrote for this sequence number. */
+/* Whether the payload is that of emit_sized for this sequence number. */
 bool is_self_describing(const Delivered& event);
 
 }  // namespace kmes::tests

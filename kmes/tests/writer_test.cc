@@ -13,6 +13,8 @@
 namespace kmes::tests {
 namespace {
 
+constexpr std::uint8_t kFixed = KMES_EVENT_FIXED_BYTES;
+
 kmes_event_input input_of(const char* type, std::uint16_t type_len, std::uint32_t payload_len) {
     static const std::vector<char> payload(1 << 20, 'p');
     kmes_event_input input{};
@@ -34,7 +36,7 @@ TEST(Cpu, BeginsTheSameInMemoryThatHeldAnything) {
     EXPECT_FALSE(cpu.wake_owed);
     const kmes_statistics none{};
     EXPECT_EQ(memcmp(&cpu.statistics, &none, sizeof(none)), 0);
-    ASSERT_EQ(world.emit_sized(30), 0);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
     EXPECT_EQ(cpu.sequence, 42u);
     EXPECT_EQ(cpu.statistics.dropped_nested, 0u);
 }
@@ -42,12 +44,12 @@ TEST(Cpu, BeginsTheSameInMemoryThatHeldAnything) {
 // 5.1.7 step 5: "exceeds 50 %": half is not over half.
 TEST(Emit, TakesAnEventOfExactlyHalfTheCapacity) {
     World world({});
-    EXPECT_EQ(world.emit_sized(128), 0);
-    EXPECT_EQ(world.emit_sized(129), -ENOSPC);
+    EXPECT_EQ(world.emit_sized(128_b), 0);
+    EXPECT_EQ(world.emit_sized(129_b), -ENOSPC);
     EXPECT_EQ(world.cpu.sequence, 2u);
     EXPECT_EQ(world.cpu.statistics.dropped, 1u);
     EXPECT_EQ(world.cpu.statistics.events, 1u);
-    EXPECT_EQ(world.cpu.statistics.bytes, 128u);
+    EXPECT_EQ(world.cpu.statistics.bytes, 128_b);
 }
 
 TEST(Emit, RefusesAnEventWithoutATypeAndDoesNothing) {
@@ -58,7 +60,7 @@ TEST(Emit, RefusesAnEventWithoutATypeAndDoesNothing) {
     kmes_reservation reservation;
     EXPECT_EQ(kmes_reserve(&world.cpu, &input, &reservation), -EINVAL);
     EXPECT_EQ(world.cpu.sequence, 0u);
-    EXPECT_EQ(world.emit_sized(30), 0) << "the critical section was left";
+    EXPECT_EQ(world.emit_sized(30_b), 0) << "the critical section was left";
 }
 
 TEST(Emit, DropsSizesThatDoNotFitInto32Bits) {
@@ -66,15 +68,15 @@ TEST(Emit, DropsSizesThatDoNotFitInto32Bits) {
     kmes_event_input input = input_of("t", 1, 0xFFFFFFFF);
     EXPECT_EQ(kmes_cpu_emit(&world.cpu, &input), -ENOSPC);
     input.payload_len = 2;
-    input.header_extra_len = 0xFFFFFFFF;  // 29 + 1 + 2 + 2^32 - 1 is 31 modulo 2^32
+    input.header_extra_len = 0xFFFFFFFF;  // 29 + 1 + 2 + 2^32 - 1 is 31 modulo 2^32 (form A)
     EXPECT_EQ(kmes_cpu_emit(&world.cpu, &input), -ENOSPC);
-    EXPECT_EQ(world.first().shared_write_pos(), 0u);
+    EXPECT_EQ(world.first().shared_write_pos(), 0_b);
 }
 
-// event-model.md, kmes_emit: ENOSPC, "nothing is written, no sequence number is used".
+// event-model.md, kmes_emit: after ENOSPC nothing is written, and no sequence number is used.
 TEST(EmitCall, UsesNoNumberForAnEventThatIsTooLarge) {
     World world({});
-    const kmes_event_input large = input_of("t", 1, 99 + 1);
+    const kmes_event_input large = input_of("t", 1, 129_b - KMES_EVENT_MIN_BYTES);
     const kmes_event_input small = input_of("t", 1, 1);
     EXPECT_EQ(kmes_cpu_emit_call(&world.cpu, &large), -ENOSPC);
     EXPECT_EQ(world.cpu.statistics.dropped, 0u);
@@ -89,26 +91,27 @@ TEST(Reserve, ShowsTheEventOnlyWhenItIsCommitted) {
     kmes_reservation reservation;
     ASSERT_EQ(kmes_reserve(&world.cpu, &input, &reservation), 0);
     EXPECT_EQ(reservation.payload_len, 5u);
-    EXPECT_EQ(world.first().shared_write_pos(), 0u);
+    EXPECT_EQ(world.first().shared_write_pos(), 0_b);
     kmes_reservation_fill(&world.cpu, &reservation, 3, "cdXX",
-                          4);  // what lies beyond is not copied
+                          4);  // the bytes after these are not copied
     kmes_reservation_fill(&world.cpu, &reservation, 0, "zab", 3);
     kmes_reservation_fill(&world.cpu, &reservation, 5, "Y", 1);
     kmes_commit(&world.cpu, &reservation);
-    const Bytes expected = {
-        0x24, 0, 0, 0,                  // event_size 36
-        0x1F, 0, 0, 0,                  // header_size 31
-        0x09, 0, 0, 0, 0, 0,   0,   0,  // timestamp
-        0x01, 0, 0, 0, 0, 0,   0,   0,  // sequence
-        0,    0, 0, 2, 0, 't', 'y', 'z', 'a', 'b', 'c', 'd',
-    };
-    EXPECT_EQ(world.first().shared_write_pos(), 36u);
+    EXPECT_EQ(world.first().shared_write_pos(), kFixed + 2 + 5);
+    Bytes expected(kFixed, 0);
+    expected[0] = kFixed + 2 + 5;  // event_size
+    expected[4] = kFixed + 2;      // header_size
+    expected[8] = 9;               // timestamp
+    expected[16] = 1;              // sequence
+    expected[kFixed - 2] = 2;      // type_len
+    expected = joined({expected, {'t', 'y', 'z', 'a', 'b', 'c', 'd'}});
     EXPECT_EQ(world.first().survivors(), expected);
-    EXPECT_EQ(world.first().memory.data_bytes(36, 8), filled(8, 0)) << "nothing beyond the event";
+    EXPECT_EQ(world.first().memory.data_bytes(expected.size(), 8), filled(8, 0))
+        << "nothing beyond the event";
 }
 
 TEST(Reserve, GivesOneContiguousPayloadOverTheEndOfTheData) {
-    World world({.capacity_bytes = 4096, .start_pos = 4096 - 40});
+    World world({.capacity_bytes = 4096_b, .start_pos = 4096_b - KMES_EVENT_MIN_BYTES - 10});
     const kmes_event_input input = input_of("t", 1, 20);
     kmes_reservation reservation;
     ASSERT_EQ(kmes_reserve(&world.cpu, &input, &reservation), 0);
@@ -120,27 +123,27 @@ TEST(Reserve, GivesOneContiguousPayloadOverTheEndOfTheData) {
 
 TEST(Reserve, AbandonedLeavesNoEventAndNoNumberButWhatItOverwroteIsGone) {
     World world({});
-    ASSERT_EQ(world.emit_sized(128), 0);
-    ASSERT_EQ(world.emit_sized(128), 0);
+    ASSERT_EQ(world.emit_sized(128_b), 0);
+    ASSERT_EQ(world.emit_sized(128_b), 0);
     const kmes_event_input input = input_of("t", 1, 10);
     kmes_reservation reservation;
     ASSERT_EQ(kmes_reserve(&world.cpu, &input, &reservation), 0);
     kmes_abandon(&world.cpu, &reservation);
-    EXPECT_EQ(world.first().shared_tail_pos(), 128u);
-    EXPECT_EQ(world.first().shared_write_pos(), 256u);
+    EXPECT_EQ(world.first().shared_tail_pos(), 128_b);
+    EXPECT_EQ(world.first().shared_write_pos(), 256_b);
     EXPECT_EQ(world.cpu.sequence, 2u);
-    ASSERT_EQ(world.emit_sized(40), 0);
+    ASSERT_EQ(world.emit_sized(40_b), 0);
     EXPECT_EQ(world.cpu.sequence, 3u) << "the number of the abandoned one is given again";
-    EXPECT_EQ(world.first().shared_write_pos(), 296u);
+    EXPECT_EQ(world.first().shared_write_pos(), 296_b);
 }
 
 TEST(Reserve, TooLargeLeavesTheCriticalSectionAndUsesANumber) {
     World world({});
-    const kmes_event_input large = input_of("t", 1, 100);
+    const kmes_event_input large = input_of("t", 1, 129_b - KMES_EVENT_MIN_BYTES);
     kmes_reservation reservation;
     EXPECT_EQ(kmes_reserve(&world.cpu, &large, &reservation), -ENOSPC);
     EXPECT_EQ(world.cpu.sequence, 1u);
-    EXPECT_EQ(world.emit_sized(30), 0);
+    EXPECT_EQ(world.emit_sized(30_b), 0);
 }
 
 TEST(Batch, OfTheCallStopsWithoutUsingANumber) {
@@ -148,12 +151,12 @@ TEST(Batch, OfTheCallStopsWithoutUsingANumber) {
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);
     const kmes_event_input small = input_of("t", 1, 1);
-    const kmes_event_input large = input_of("t", 1, 100);
+    const kmes_event_input large = input_of("t", 1, 129_b - KMES_EVENT_MIN_BYTES);
     EXPECT_EQ(kmes_batch_emit_call(&world.cpu, &batch, &small), 0);
     EXPECT_EQ(kmes_batch_emit_call(&world.cpu, &batch, &large), -ENOSPC);
     kmes_batch_end(&world.cpu, &batch);
     EXPECT_EQ(world.cpu.sequence, 1u);
-    EXPECT_EQ(world.first().shared_write_pos(), 31u);
+    EXPECT_EQ(world.first().shared_write_pos(), KMES_EVENT_MIN_BYTES + 1);
     EXPECT_EQ(world.cpu.statistics.dropped, 0u);
 }
 
@@ -163,7 +166,7 @@ TEST(Batch, WakesOnceAtItsEndAndNotWhenNothingWasWritten) {
     *world.first().buffer.shared.need_wake = 1;
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);
-    for (int i = 0; i < 7; i++) ASSERT_EQ(world.batch_emit_sized(batch, 60), 0);  // E8 publishes
+    for (int i = 0; i < 7; i++) ASSERT_EQ(world.batch_emit_sized(batch, 60_b), 0);  // E8 publishes
     EXPECT_TRUE(world.wakes.empty());
     kmes_batch_end(&world.cpu, &batch);
     EXPECT_EQ(world.wakes_of(world.first()), 1u);
@@ -173,18 +176,18 @@ TEST(Batch, WakesOnceAtItsEndAndNotWhenNothingWasWritten) {
     EXPECT_EQ(world.wakes_of(world.first()), 1u);
 }
 
-// E16: "an interrupt inside a batch appends behind what the batch has written and publishes all".
+// E16: an interrupt during a batch appends its event after the written part, and publishes all.
 TEST(Batch, IsPublishedByAnEventThatComesInBetween) {
     World world({});
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);
-    ASSERT_EQ(world.batch_emit_sized(batch, 40), 0);
-    ASSERT_EQ(world.emit_sized(50), 0);
-    EXPECT_EQ(world.first().shared_write_pos(), 90u);
-    ASSERT_EQ(world.batch_emit_sized(batch, 60), 0);
-    EXPECT_EQ(world.first().shared_write_pos(), 90u);
+    ASSERT_EQ(world.batch_emit_sized(batch, 40_b), 0);
+    ASSERT_EQ(world.emit_sized(50_b), 0);
+    EXPECT_EQ(world.first().shared_write_pos(), 90_b);
+    ASSERT_EQ(world.batch_emit_sized(batch, 60_b), 0);
+    EXPECT_EQ(world.first().shared_write_pos(), 90_b);
     kmes_batch_end(&world.cpu, &batch);
-    EXPECT_EQ(world.first().shared_write_pos(), 150u);
+    EXPECT_EQ(world.first().shared_write_pos(), 150_b);
     EXPECT_EQ(world.cpu.sequence, 3u);
 }
 
@@ -192,23 +195,23 @@ TEST(Batch, GoesOnInTheNewBufferAfterASwap) {
     World world({});
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);
-    ASSERT_EQ(world.batch_emit_sized(batch, 40), 0);
-    ASSERT_EQ(world.swap(512), 0);
-    EXPECT_EQ(world.first().shared_write_pos(), 40u) << "published before the buffer is frozen";
-    EXPECT_EQ(world.current().shared_write_pos(), 40u);
-    ASSERT_EQ(world.batch_emit_sized(batch, 40), 0);
-    EXPECT_EQ(world.current().shared_write_pos(), 40u);
+    ASSERT_EQ(world.batch_emit_sized(batch, 40_b), 0);
+    ASSERT_EQ(world.swap(512_b), 0);
+    EXPECT_EQ(world.first().shared_write_pos(), 40_b) << "published before the buffer is frozen";
+    EXPECT_EQ(world.current().shared_write_pos(), 40_b);
+    ASSERT_EQ(world.batch_emit_sized(batch, 40_b), 0);
+    EXPECT_EQ(world.current().shared_write_pos(), 40_b);
     kmes_batch_end(&world.cpu, &batch);
-    EXPECT_EQ(world.current().shared_write_pos(), 80u);
-    EXPECT_EQ(world.first().shared_write_pos(), 40u);
+    EXPECT_EQ(world.current().shared_write_pos(), 80_b);
+    EXPECT_EQ(world.first().shared_write_pos(), 40_b);
 }
 
-// 5.1.7 step 9; E13: "need_wake is the only field read back, as zero or not zero".
+// 5.1.7 step 9; E13: need_wake is the only field that is read back, as zero or not zero.
 TEST(Wake, IsGivenForAnyFlagThatIsNotZeroAndTheFlagIsLeftAlone) {
     for (const int flag : {0, 1, 2, 0x80, 0xFF}) {
         World world({});
         *world.first().buffer.shared.need_wake = static_cast<std::uint8_t>(flag);
-        ASSERT_EQ(world.emit_sized(30), 0);
+        ASSERT_EQ(world.emit_sized(30_b), 0);
         EXPECT_EQ(world.wakes_of(world.first()), flag ? 1u : 0u) << flag;
         EXPECT_EQ(*world.first().buffer.shared.futex_counter, flag ? 1u : 0u) << flag;
         EXPECT_EQ(world.cpu.statistics.wakes, flag ? 1u : 0u) << flag;
@@ -218,17 +221,19 @@ TEST(Wake, IsGivenForAnyFlagThatIsNotZeroAndTheFlagIsLeftAlone) {
 
 // E13: whatever a consumer writes to the page, only its own wakes change.
 TEST(HostileConsumer, ChangesNothingByWritingAllOfThePageBetweenSteps) {
-    World clean({.start_pos = 1000});
-    World attacked({.start_pos = 1000});
+    World clean({.start_pos = 1000_b});
+    World attacked({.start_pos = 1000_b});
     std::uint8_t fill = 0;
-    auto vandalise = [&] { memset(attacked.current().memory.base(), fill += 0x5B, 4096); };
+    auto vandalise = [&] {
+        memset(attacked.current().memory.base(), fill += 0x5B, KMES_METADATA_BYTES);
+    };
     auto compare = [&] {
         EXPECT_EQ(attacked.current().survivors(), clean.current().survivors());
         EXPECT_EQ(attacked.cpu.sequence, clean.cpu.sequence);
         EXPECT_EQ(attacked.cpu.statistics.overwritten, clean.cpu.statistics.overwritten);
         EXPECT_EQ(attacked.cpu.statistics.corrupt, 0u);
     };
-    const std::uint64_t sizes[] = {30, 100, 128, 31, 64, 129, 30, 90, 77};
+    const std::uint64_t sizes[] = {30_b, 100_b, 128_b, 31_b, 64_b, 129_b, 30_b, 90_b, 77_b};
     for (int round = 0; round < 4; round++) {
         for (const std::uint64_t size : sizes) {
             vandalise();
@@ -236,7 +241,7 @@ TEST(HostileConsumer, ChangesNothingByWritingAllOfThePageBetweenSteps) {
             compare();
         }
         vandalise();
-        const std::uint64_t capacity = round % 2 ? 256 : 512;
+        const std::uint64_t capacity = round % 2 ? 256_b : 512_b;
         ASSERT_EQ(attacked.swap(capacity), 0);
         ASSERT_EQ(clean.swap(capacity), 0);
         EXPECT_EQ(attacked.current().page(), clean.current().page());
@@ -251,11 +256,11 @@ TEST(HostileConsumer, ChangesNothingByWritingThePageInsideAnEmission) {
     for (int i = 0; i < 12; i++) {
         {
             ScopedHook hook([&](const kmes_order_access&) {
-                memset(attacked.first().memory.base(), 0xEE, 4096);
+                memset(attacked.first().memory.base(), 0xEE, KMES_METADATA_BYTES);
             });
-            ASSERT_EQ(attacked.emit_sized(30 + 11 * i % 90), 0);
+            ASSERT_EQ(attacked.emit_sized(30_b + 11 * i % 90_b), 0);
         }
-        ASSERT_EQ(clean.emit_sized(30 + 11 * i % 90), 0);
+        ASSERT_EQ(clean.emit_sized(30_b + 11 * i % 90_b), 0);
         EXPECT_EQ(attacked.first().survivors(), clean.first().survivors());
     }
     EXPECT_EQ(attacked.first().buffer.published, clean.first().buffer.published);
@@ -268,12 +273,12 @@ TEST(NestedEmission, FromTheClockIsTurnedAwayAndItsNumberShowsAsAGap) {
     int nested = 1;
     world.on_clock = [&] {
         world.on_clock = nullptr;
-        nested = world.emit_sized(40);
+        nested = world.emit_sized(40_b);
     };
-    ASSERT_EQ(world.emit_sized(50), 0);
+    ASSERT_EQ(world.emit_sized(50_b), 0);
     EXPECT_EQ(nested, -EBUSY);
-    EXPECT_EQ(world.first().shared_write_pos(), 50u);
-    ASSERT_EQ(world.emit_sized(60), 0);
+    EXPECT_EQ(world.first().shared_write_pos(), 50_b);
+    ASSERT_EQ(world.emit_sized(60_b), 0);
     EXPECT_EQ(world.cpu.sequence, 3u);
     EXPECT_EQ(world.cpu.statistics.dropped_nested, 1u);
     EXPECT_EQ(world.cpu.statistics.events, 2u);
@@ -284,7 +289,7 @@ TEST(NestedEmission, FromTheClockOfAReservationUsesTheNumberBeforeIt) {
     World world({});
     world.on_clock = [&] {
         world.on_clock = nullptr;
-        EXPECT_EQ(world.emit_sized(40), -EBUSY);
+        EXPECT_EQ(world.emit_sized(40_b), -EBUSY);
     };
     const kmes_event_input input = input_of("t", 1, 0);
     kmes_reservation reservation;
@@ -295,29 +300,29 @@ TEST(NestedEmission, FromTheClockOfAReservationUsesTheNumberBeforeIt) {
     EXPECT_EQ(world.cpu.statistics.dropped_nested, 1u);
 }
 
-// E16, at every access of an emission that laps and wakes. The nested emission is turned away and
+// E16, at every access of an emission that laps and wakes. The nested emission is rejected and
 // counted once, and the interrupted one is as it would have been.
 TEST(NestedEmission, IsTurnedAwayAtEveryAccess) {
     for (std::size_t at = 0;; at++) {
         World world({});
-        for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60), 0);
+        for (int i = 0; i < 4; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
         *world.first().buffer.shared.need_wake = 1;
         std::size_t seen = 0;
         int nested = 1;
         {
             ScopedHook hook([&](const kmes_order_access&) {
-                if (seen++ == at) nested = world.emit_sized(33);
+                if (seen++ == at) nested = world.emit_sized(33_b);
             });
-            ASSERT_EQ(world.emit_sized(60), 0);
+            ASSERT_EQ(world.emit_sized(60_b), 0);
         }
         if (seen <= at) {
             EXPECT_GT(at, 10u);
             break;
         }
         EXPECT_EQ(nested, -EBUSY) << at;
-        EXPECT_EQ(world.first().shared_write_pos(), 300u) << at;
-        EXPECT_EQ(world.first().survivors().size(), 240u) << at;
-        ASSERT_EQ(world.emit_sized(30), 0);
+        EXPECT_EQ(world.first().shared_write_pos(), 300_b) << at;
+        EXPECT_EQ(world.first().survivors().size(), 240_b) << at;
+        ASSERT_EQ(world.emit_sized(30_b), 0);
         EXPECT_EQ(world.cpu.sequence, 7u) << at;
         EXPECT_EQ(world.cpu.statistics.dropped_nested, 1u) << at;
     }
@@ -336,21 +341,21 @@ TEST(NestedEmission, ByTheCallOrDuringAReservationOrABatchWritesNothing) {
     EXPECT_EQ(kmes_batch_emit(&world.cpu, &batch, &input), -EBUSY);
     EXPECT_EQ(kmes_batch_emit_call(&world.cpu, &batch, &input), -EBUSY);
     kmes_batch_end(&world.cpu, &batch);
-    EXPECT_EQ(world.first().shared_write_pos(), 0u);
+    EXPECT_EQ(world.first().shared_write_pos(), 0_b);
     kmes_commit(&world.cpu, &reservation);
-    EXPECT_EQ(world.first().shared_write_pos(), 35u);
-    ASSERT_EQ(world.emit_sized(30), 0);
+    EXPECT_EQ(world.first().shared_write_pos(), KMES_EVENT_MIN_BYTES + 5);
+    ASSERT_EQ(world.emit_sized(30_b), 0);
     EXPECT_EQ(world.cpu.sequence, 5u) << "1, three that were turned away, 5";
     EXPECT_EQ(world.cpu.statistics.dropped_nested, 3u);
 }
 
-// E16: "the same guard covers swaps".
-// "Nothing done": what a batch has pending is as little published as the buffer is retired.
+// E16: the same guard covers the end of a producer. The batch is not published, and the buffer is
+// not retired.
 TEST(NestedEmission, KeepsTheEndOutOfABatch) {
     World world({});
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);
-    ASSERT_EQ(world.batch_emit_sized(batch, 40), 0);
+    ASSERT_EQ(world.batch_emit_sized(batch, 40_b), 0);
     const std::vector<std::uint8_t> page = world.first().page();
     int ends = 0;
     {
@@ -359,19 +364,19 @@ TEST(NestedEmission, KeepsTheEndOutOfABatch) {
             EXPECT_EQ(kmes_cpu_retire(&world.cpu), -EBUSY);
             EXPECT_EQ(world.first().page(), page);
         });
-        ASSERT_EQ(world.batch_emit_sized(batch, 40), 0);
+        ASSERT_EQ(world.batch_emit_sized(batch, 40_b), 0);
     }
     EXPECT_GT(ends, 0);
     EXPECT_EQ(world.first().page(), page);
     kmes_batch_end(&world.cpu, &batch);
-    EXPECT_EQ(world.first().shared_write_pos(), 80u);
+    EXPECT_EQ(world.first().shared_write_pos(), 80_b);
 }
 
 TEST(NestedEmission, KeepsSwapsNudgesAndTheEndOut) {
     World world({});
-    ASSERT_EQ(world.swap(256), 0);
-    TestBuffer& fresh = world.make_buffer(512);
-    TestBuffer& other = world.make_buffer(512);
+    ASSERT_EQ(world.swap(256_b), 0);
+    TestBuffer& fresh = world.make_buffer(512_b);
+    TestBuffer& other = world.make_buffer(512_b);
     kmes_swap begun;
     ASSERT_EQ(kmes_swap_begin(&begun, &world.cpu, &other.buffer, KMES_SWAP_KEEP, 0), 0);
     kmes_swap swap;
@@ -388,11 +393,11 @@ TEST(NestedEmission, KeepsSwapsNudgesAndTheEndOut) {
     kmes_commit(&world.cpu, &reservation);
     EXPECT_EQ(kmes_swap_finish(&begun), 0) << "call again";
     EXPECT_EQ(world.cpu.buffer, &other.buffer);
-    EXPECT_EQ(other.shared_write_pos(), 35u);
+    EXPECT_EQ(other.shared_write_pos(), KMES_EVENT_MIN_BYTES + 5);
 }
 
 // The platform's critical section: entered and left equally often; an emission that it refuses is
-// turned away.
+// rejected.
 TEST(CriticalSection, OfThePlatformIsEnteredAndLeftInPairs) {
     struct Section {
         World* world;
@@ -420,13 +425,13 @@ TEST(CriticalSection, OfThePlatformIsEnteredAndLeftInPairs) {
     };
     world.cpu.platform = &platform;
     *world.first().buffer.shared.need_wake = 1;
-    EXPECT_EQ(world.emit_sized(30), 0);
-    EXPECT_EQ(world.emit_sized(200), -ENOSPC);
+    EXPECT_EQ(world.emit_sized(30_b), 0);
+    EXPECT_EQ(world.emit_sized(200_b), -ENOSPC);
     EXPECT_EQ(section.depth, 0);
     section.open = false;
-    EXPECT_EQ(world.emit_sized(30), -EBUSY);
+    EXPECT_EQ(world.emit_sized(30_b), -EBUSY);
     section.open = true;
-    EXPECT_EQ(world.emit_sized(30), 0);
+    EXPECT_EQ(world.emit_sized(30_b), 0);
     EXPECT_EQ(world.cpu.sequence, 4u);
     EXPECT_EQ(section.depth, 0);
     EXPECT_EQ(section.entered, 3);
@@ -445,10 +450,10 @@ TEST(CriticalSection, IsLeftWhenTheCoreItselfTurnsTheEmissionAway) {
     world.platform.exit = [](void*) { depth--; };
     world.on_clock = [&] {
         world.on_clock = nullptr;
-        EXPECT_EQ(world.emit_sized(30), -EBUSY);
+        EXPECT_EQ(world.emit_sized(30_b), -EBUSY);
         EXPECT_EQ(depth, 1);
     };
-    EXPECT_EQ(world.emit_sized(30), 0);
+    EXPECT_EQ(world.emit_sized(30_b), 0);
     EXPECT_EQ(depth, 0);
 }
 

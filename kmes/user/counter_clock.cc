@@ -10,6 +10,7 @@
 #include <string>
 
 #include "kmes/user/futex.h"
+#include "kmes/user/uncancelled.h"
 
 namespace kmes {
 namespace {
@@ -28,6 +29,7 @@ bool counter_is_invariant() {
 // A kernel that has found the counter unreliable uses another clock source. A container may hide
 // the file. Then only CPUID decides.
 bool kernel_trusts_counter() {
+    const Uncancelled uncancelled;
     std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
     std::string name;
 

@@ -9,20 +9,19 @@
  * program. The caller owns the descriptors of the metadata; the table only identifies them by
  * device and inode.
  *
- * No signal handler runs while the table is locked. A fork waits for the lock, so that the child
- * finds the table unlocked and consistent.
+ * A fork waits for the lock, so that the child finds the table unlocked and consistent.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "kmes/user/double_map.h"
+#include "kmes/user/fork_lock.h"
 #include "kmes/user/libkmes_parts.h"
 
 /* One metadata descriptor that was returned to the caller. A buffer with two attaches has two
@@ -43,32 +42,22 @@ struct mapped {
     struct mapped* next;
 };
 
-static pthread_mutex_t table_mutex = PTHREAD_MUTEX_INITIALIZER;
-static sigset_t signals_before; /* of the thread that holds the mutex */
+static struct kmes_fork_lock table_lock = KMES_FORK_LOCK_INITIALIZER;
 static struct entry* entries;
 static unsigned entry_count;
 static unsigned entry_room;
 static struct mapped* all_mapped;
 
 static void lock_table(void) {
-    sigset_t all, before;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_mutex_lock(&table_mutex);
-    signals_before = before;
+    kmes_fork_lock_take(&table_lock);
 }
 
 static void unlock_table(void) {
-    sigset_t before = signals_before;
-
-    pthread_mutex_unlock(&table_mutex);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    kmes_fork_lock_release(&table_lock);
 }
 
-/* Runs before any thread that could fork. If it has no memory, a fork works without this
- * protection. */
-__attribute__((constructor)) static void watch_forks(void) {
+/* If it has no memory, a fork works without this protection. */
+KMES_FORK_LOCK_SETUP static void watch_forks(void) {
     pthread_atfork(lock_table, unlock_table, unlock_table);
 }
 

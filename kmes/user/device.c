@@ -80,6 +80,14 @@ int kmes_device_attach_cpu(__u32 cpu, int* fd, __u64* capacity_bytes) {
     return 0;
 }
 
+/* Returns 0 if the device does not say it. The buffer is identified already, so any later number is
+ * that of an event after the attach. */
+static __u64 next_sequence(__u32 cpu) {
+    struct kmes_ioctl_statistics statistics = {.cpu = cpu};
+
+    return ask_any(KMES_IOC_STATISTICS, &statistics) ? 0 : statistics.last_sequence + 1;
+}
+
 int kmes_device_identify(__u32 cpu, struct kmes_device_identity* identity) {
     struct kmes_ioctl_identify identify = {0};
     int error;
@@ -88,6 +96,7 @@ int kmes_device_identify(__u32 cpu, struct kmes_device_identity* identity) {
     identify.cpu = cpu;
     error = ask_any(KMES_IOC_IDENTIFY, &identify);
     if (error) return error;
+    identity->next_sequence = next_sequence(cpu);
     identity->device = identify.device;
     identity->inode = identify.inode;
     identity->capacity = identify.capacity;

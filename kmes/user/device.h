@@ -30,8 +30,9 @@ int kmes_device_attach_cpu(__u32 cpu, int* fd, __u64* capacity_bytes);
 struct kmes_device_identity {
     __u64 device; /* st_dev and st_ino of its descriptors */
     __u64 inode;
-    __u64 capacity; /* bytes */
-    __u32 cpus;     /* the number of CPUs that have a buffer */
+    __u64 capacity;      /* bytes */
+    __u64 next_sequence; /* the number of the CPU's next event; 0: unknown */
+    __u32 cpus;          /* the number of CPUs that have a buffer */
 };
 
 /*

@@ -159,7 +159,14 @@ TEST_F(DeviceTest, AttachOfOneCpuGivesOneDescriptor) {
 }
 
 TEST_F(DeviceTest, IdentifyMakesNoDescriptor) {
-    device_.answer = [](unsigned long request, void* argument) {
+    int statistics_error = 0;
+    device_.answer = [&](unsigned long request, void* argument) {
+        if (request == KMES_IOC_STATISTICS) {
+            auto* statistics = static_cast<kmes_ioctl_statistics*>(argument);
+            EXPECT_EQ(statistics->cpu, 1u);
+            statistics->last_sequence = 41;
+            return statistics_error;
+        }
         EXPECT_EQ(request, KMES_IOC_IDENTIFY);
         auto* identify = static_cast<kmes_ioctl_identify*>(argument);
         EXPECT_EQ(identify->cpu, 1u);
@@ -175,8 +182,12 @@ TEST_F(DeviceTest, IdentifyMakesNoDescriptor) {
     EXPECT_EQ(identity.inode, 1ull << 40);
     EXPECT_EQ(identity.capacity, 131072u);
     EXPECT_EQ(identity.cpus, 2u);
+    EXPECT_EQ(identity.next_sequence, 42u);
     EXPECT_EQ(kmes_device_identify(1, nullptr), -EFAULT);
-    EXPECT_EQ(device_.opened, 1);
+    EXPECT_EQ(device_.opened, 2);
+    statistics_error = ENOTTY;
+    EXPECT_EQ(kmes_device_identify(1, &identity), 0);
+    EXPECT_EQ(identity.next_sequence, 0u) << "unknown";
 }
 
 // ENOTTY: an older module; the caller then attaches to all CPUs.

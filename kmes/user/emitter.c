@@ -17,9 +17,11 @@
 #include <unistd.h>
 
 #include "kmes/user/device.h"
+#include "kmes/user/fork_lock.h"
 #include "kmes/user/futex.h"
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/socket_protocol.h"
+#include "kmes/user/uncancelled.h"
 #include "kmes/user/ways.h"
 
 /* A producer closes a connection after 10 s without a request. A connection near that limit is not
@@ -89,16 +91,15 @@ static int open_device_again(struct kmes_emitter* emitter) {
 
 /* -- fork -------------------------------------------------------------------------------------- */
 
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kmes_fork_lock all_lock = KMES_FORK_LOCK_INITIALIZER;
 static struct kmes_emitter* all_emitters;
-static pthread_once_t is_prepared_for_fork = PTHREAD_ONCE_INIT;
 
 static void lock_all(void) {
-    pthread_mutex_lock(&all_lock);
+    kmes_fork_lock_take(&all_lock);
 }
 
 static void unlock_all(void) {
-    pthread_mutex_unlock(&all_lock);
+    kmes_fork_lock_release(&all_lock);
 }
 
 /* The lock may belong to a thread that the child lacks. Replies on the connection are for the
@@ -113,7 +114,7 @@ static void renew_in_child(void) {
     unlock_all();
 }
 
-static void prepare_for_fork(void) {
+KMES_FORK_LOCK_SETUP static void watch_forks(void) {
     pthread_atfork(lock_all, unlock_all, renew_in_child);
 }
 
@@ -181,12 +182,12 @@ static void free_emitter(struct kmes_emitter* emitter) {
 
 int kmes_emitter_open(struct kmes_emitter** emitter) {
     static const struct kmes_ways ways = {open_by_system_call, open_by_device, open_by_socket};
+    KMES_UNCANCELLED;
     struct kmes_emitter* made = (struct kmes_emitter*)calloc(1, sizeof(*made));
     int error;
 
     *emitter = NULL;
     if (!made) return -ENOMEM;
-    pthread_once(&is_prepared_for_fork, prepare_for_fork);
     pthread_mutex_init(&made->lock, NULL);
     made->fd = -1;
     error = kmes_call_by(&ways, made);
@@ -200,6 +201,8 @@ int kmes_emitter_open(struct kmes_emitter** emitter) {
 }
 
 void kmes_emitter_close(struct kmes_emitter* emitter) {
+    KMES_UNCANCELLED;
+
     if (!emitter) return;
     delist(emitter);
     free_emitter(emitter);
@@ -243,16 +246,25 @@ static int emit_batch_by_descriptor(const struct request* request, enum way way,
         fd, request->entries, request->count, request->emitted);
 }
 
+/* The reply may come later, or not at all, so the connection cannot be used again. */
+static bool ends_connection(int error) {
+    return error == -ENOSYS || error == -ECONNRESET || error == -ETIMEDOUT || error == -EPROTO;
+}
+
 /* Call it with the lock: a connection serves one request at a time. */
 static int ask_by_socket(struct kmes_emitter* emitter, const struct request* request) {
-    int error = is_connected(emitter) ? 0 : connect_again(emitter);
+    int attempt;
 
-    if (error) return error;
-    error = request->by_descriptor(request, WAY_SOCKET, emitter->fd);
-    emitter->used_ns = kmes_clock_monotonic_ns();
-    /* The reply may come later, or not at all, so the connection cannot be used again. */
-    if (error == -ENOSYS || error == -ETIMEDOUT || error == -EPROTO) drop_fd(emitter);
-    return error == -ENOSYS ? -ECONNRESET : error;
+    for (attempt = 0; attempt < KMES_SOCKET_ATTEMPTS; attempt++) {
+        int error = is_connected(emitter) ? 0 : connect_again(emitter);
+
+        if (error) return error;
+        error = request->by_descriptor(request, WAY_SOCKET, emitter->fd);
+        emitter->used_ns = kmes_clock_monotonic_ns();
+        if (ends_connection(error)) drop_fd(emitter);
+        if (error != -ENOSYS) return error;
+    }
+    return -ENOSYS;
 }
 
 /* The file has no state, so the calls of several threads run in parallel. */
@@ -269,6 +281,7 @@ static int ask_by_device(struct kmes_emitter* emitter, const struct request* req
 }
 
 static int ask(struct kmes_emitter* emitter, const struct request* request) {
+    KMES_UNCANCELLED;
     int error;
 
     if (emitter->way == WAY_SYSTEM_CALL) return request->by_system_call(request);

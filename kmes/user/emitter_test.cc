@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -18,8 +19,10 @@
 #include <vector>
 
 #include "kmes/user/libkmes.h"
+#include "kmes/user/libkmes_parts.h"
 #include "kmes/user/producer.h"
 #include "kmes/user/socket_protocol.h"
+#include "kmes/user/socket_server.h"
 #include "kmes/user/test_support.h"
 
 namespace kmes {
@@ -190,36 +193,110 @@ TEST_F(EmitterTest, LeavesANumberAloneThatIsAnotherFile) {
     EXPECT_EQ((std::map<std::string, unsigned>{{"a", 3}}), types());
 }
 
-// The server takes a request and closes, like a killed producer.
-TEST_F(EmitterTest, SaysThatNobodyKnowsWhatBecameOfACall) {
+// Accepts connections one after the other, and closes each without a reply.
+class EndingServer {
+  public:
+    // `reads`: it receives the request first.
+    EndingServer(const std::string& name, bool reads) : name_(name) {
+        struct sockaddr_un address;
+        socklen_t length;
+
+        EXPECT_EQ(0, kmes_socket_address(name.c_str(), &address, &length));
+        listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+        EXPECT_EQ(0, bind(listener_, reinterpret_cast<struct sockaddr*>(&address), length));
+        EXPECT_EQ(0, listen(listener_, 8));
+        thread_ = std::thread([this, reads] {
+            char request[100];
+
+            for (int fd; (fd = accept(listener_, nullptr, nullptr)) >= 0; accepted_++) {
+                if (reads) recv(fd, request, sizeof(request), 0);
+                close(fd);
+            }
+        });
+    }
+    ~EndingServer() { end(); }
+    EndingServer(const EndingServer&) = delete;
+    EndingServer& operator=(const EndingServer&) = delete;
+
+    // Returns the number of connections.
+    int end() {
+        if (thread_.joinable()) {
+            shutdown(listener_, SHUT_RDWR);
+            thread_.join();
+            close(listener_);
+            unlink(name_.c_str());
+        }
+        return accepted_;
+    }
+
+  private:
+    std::string name_;
+    int listener_ = -1;
+    int accepted_ = 0;
+    std::thread thread_;
+};
+
+// The request was read, so the event may have been emitted.
+TEST_F(EmitterTest, EndOfTheServerWithoutAReplyIsUnknown) {
     const std::string name = folder_.path("other");
-    struct sockaddr_un address;
-    socklen_t length;
+    const struct kmes_emit_entry entry = {"t", 1, "p", 1};
+    __u32 emitted = 99;
+    EndingServer server(name, true);
 
-    ASSERT_EQ(0, kmes_socket_address(name.c_str(), &address, &length));
-    const int listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-    ASSERT_EQ(0, bind(listener, reinterpret_cast<struct sockaddr*>(&address), length));
-    ASSERT_EQ(0, listen(listener, 1));
     setenv("KMES_SOCKET", name.c_str(), 1);
     const Emitter emitter = open_emitter();
-    std::thread server([listener] {
-        char request[100];
-        const int fd = accept(listener, nullptr, nullptr);
-
-        EXPECT_GT(recv(fd, request, sizeof(request), 0), 0);
-        close(fd);
-    });
 
     EXPECT_EQ(-ECONNRESET, emit(emitter, "a"));
-    server.join();
-    close(listener);
-    unlink(name.c_str());
+    EXPECT_EQ(-ECONNRESET, kmes_emitter_emit_batch(emitter.get(), &entry, 1, &emitted));
+    EXPECT_EQ(0u, emitted);
+    EXPECT_EQ(-1, kmes_emit("a", 1, nullptr, 0));
+    EXPECT_EQ(ECONNRESET, errno);
+    EXPECT_EQ(-1, kmes_emit_batch(&entry, 1, &emitted));
+    EXPECT_EQ(ECONNRESET, errno);
+    EXPECT_EQ(4, server.end());
     EXPECT_EQ(-ENOSYS, emit(emitter, "a"));
     address_ = name;
     serve();
     EXPECT_EQ(0, emit(emitter, "b"));
     EXPECT_EQ((std::map<std::string, unsigned>{{"b", 1}}), types());
+}
+
+// The request was not read, so nothing was emitted, and each call tries again.
+TEST_F(EmitterTest, EndOfAConnectionBeforeTheRequestIsRead) {
+    const std::string name = folder_.path("other");
+    const struct kmes_emit_entry entry = {"t", 1, "p", 1};
+    __u32 emitted = 99;
+    EndingServer server(name, false);
+
+    setenv("KMES_SOCKET", name.c_str(), 1);
+    const Emitter emitter = open_emitter();
+
+    EXPECT_EQ(-ENOSYS, emit(emitter, "a"));
+    EXPECT_EQ(-1, kmes_emit("a", 1, nullptr, 0));
+    EXPECT_EQ(ENOSYS, errno);
+    EXPECT_EQ(-1, kmes_emit_batch(&entry, 1, &emitted));
+    EXPECT_EQ(ENOSYS, errno);
+    EXPECT_EQ(0u, emitted);
+    EXPECT_GE(server.end(), 3 * KMES_SOCKET_ATTEMPTS);
+}
+
+// The server closes the connection that was idle longest, also while its client sends a request.
+TEST_F(EmitterTest, MoreEmittersThanConnectionsLoseNothing) {
+    constexpr unsigned kEmitters = SocketServer::kMaxConnections + 16;
+    constexpr unsigned kEvents = 8;
+    std::vector<std::thread> threads;
+    std::atomic<unsigned> failed = 0;
+
+    for (unsigned i = 0; i < kEmitters; i++) {
+        threads.emplace_back([&failed] {
+            const Emitter emitter = open_emitter();
+
+            for (unsigned k = 0; k < kEvents; k++) failed += emit(emitter, "t") != 0;
+        });
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(0u, failed);
+    EXPECT_EQ((std::map<std::string, unsigned>{{"t", kEmitters * kEvents}}), types());
 }
 
 }  // namespace

@@ -169,6 +169,23 @@ TEST_F(LeaseTest, EachBufferHasLeasesOfItsOwn) {
 }
 
 // The end of a lease waits for no emitter. Neither does an attach after it.
+TEST(Attended, IsARingWhileItHasAConsumer) {
+    ProducerOptions options = test_options(2);
+    Producer producer(options);
+    Attachment attachment;
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    EXPECT_FALSE(producer.is_attended(0));
+    ASSERT_EQ(0, producer.lease(0, &attachment));
+    EXPECT_TRUE(producer.is_attended(0));
+    EXPECT_FALSE(producer.is_attended(1));
+    EXPECT_FALSE(producer.is_attended(2));
+    producer.end_lease(0, attachment.buffers[0]->inode());
+    EXPECT_FALSE(producer.is_attended(0));
+    ASSERT_EQ(0, producer.attach(1, &attachment));
+    EXPECT_TRUE(producer.is_attended(1));
+}
+
 TEST_F(LeaseTest, FlagIsClearedAfterAnOpenReservation) {
     Child child({"read"}, address_);
     RawClient client(address_);

@@ -17,6 +17,7 @@
 #include "kmes/user/double_map.h"
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/socket_protocol.h"
+#include "kmes/user/uncancelled.h"
 #include "kmes/user/ways.h"
 
 static int by_errno(int error) {
@@ -105,6 +106,7 @@ int kmes_attach(int* fds, int* count, __u64* capacity_bytes) {
     static const struct kmes_ways ways = {attach_by_system_call, attach_by_device,
                                           attach_by_socket};
     struct attach attach = {fds, count, capacity_bytes};
+    KMES_UNCANCELLED;
 
     return by_errno(kmes_call_by(&ways, &attach));
 }
@@ -123,6 +125,7 @@ static int map_whole(int fd, __u64 capacity_bytes, void** base) {
 }
 
 int kmes_map(int fd, __u64 capacity_bytes, void** base) {
+    KMES_UNCANCELLED;
     int error;
 
     if (!base) return by_errno(-EFAULT);
@@ -132,6 +135,7 @@ int kmes_map(int fd, __u64 capacity_bytes, void** base) {
 }
 
 int kmes_unmap(void* base, __u64 capacity_bytes) {
+    KMES_UNCANCELLED;
     int error = -EINVAL;
 
     if (kmes_double_map_capacity_is_valid(capacity_bytes)) {
@@ -172,6 +176,7 @@ static int emit_by_socket(void* call) {
 int kmes_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
     static const struct kmes_ways ways = {emit_by_system_call, emit_by_device, emit_by_socket};
     struct emit emit = {type, payload, payload_len, type_len};
+    KMES_UNCANCELLED;
 
     return by_errno(kmes_call_by(&ways, &emit));
 }
@@ -204,6 +209,7 @@ int kmes_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* e
     static const struct kmes_ways ways = {emit_batch_by_system_call, emit_batch_by_device,
                                           emit_batch_by_socket};
     struct emit_batch batch = {entries, emitted, count};
+    KMES_UNCANCELLED;
 
     return by_errno(kmes_call_by(&ways, &batch));
 }

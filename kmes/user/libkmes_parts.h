@@ -43,17 +43,23 @@ struct kmes_socket_identity {
     __u64 device;
     __u64 inode;
     __u64 session;
+    __u64 next_sequence; /* the number of its next event; 0: unknown */
     __u32 cpus;
 };
 
 /* A producer replies at once, except during a resize (E14). */
 #define KMES_SOCKET_ANSWER_MS 30000u
 
+/* A server with many connections may close one before it has read a request. Nothing was served
+ * then, and the client connects again, at most so often. */
+#define KMES_SOCKET_ATTEMPTS 4
+
 /*
  * One request each, over its own connection (socket_client.c). -ENOSYS: no process listens. -EPERM:
  * the permissions of the socket forbid it, or another user serves an abstract name. -EPROTO: the
- * reply is malformed, or kmes_check_buffer_files rejects the files. Others: -ETIMEDOUT. For attach
- * `cpu` may be KMES_SOCKET_ALL_CPUS. identify waits for at most limit_ms.
+ * reply is malformed, or kmes_check_buffer_files rejects the files. Others: -ETIMEDOUT, and for the
+ * two emissions -ECONNRESET: the server ended after it had read the request, so it may have
+ * emitted. For attach `cpu` may be KMES_SOCKET_ALL_CPUS. identify waits for at most limit_ms.
  */
 int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment);
 /* As kmes_socket_attach, with the promise of socket_protocol.h. Without it, -EOPNOTSUPP means that
@@ -62,15 +68,15 @@ int kmes_socket_attach_with_membarrier(__u32 cpu, struct kmes_socket_attachment*
 int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity);
 struct kmes_socket_emitter; /* socket_protocol.h */
 
-/* Who has emitted: *count entries, from 1 to KMES_SOCKET_EMITTERS_MAX, for which `emitters` has
- * room.
- */
+/* Returns the emitters: *count entries, 1 to KMES_SOCKET_EMITTERS_MAX. `emitters` has room for that
+ * maximum. */
 int kmes_socket_emitters(struct kmes_socket_emitter* emitters, __u32* count);
 int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len);
 /* *emitted is always written. */
 int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted);
 
-/* As above, over a connection of the caller, which serves one request at a time. */
+/* As above, over a connection of the caller, which serves one request at a time. -ENOSYS: it ended
+ * before the server read the request. */
 int kmes_socket_connect(const char* address);
 int kmes_socket_emit_on(int fd, const char* type, __u16 type_len, const void* payload,
                         __u32 payload_len);

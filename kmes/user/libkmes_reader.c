@@ -23,12 +23,12 @@
 #include "kmes/user/futex.h"
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/membarrier.h"
+#include "kmes/user/socket_protocol.h"
+#include "kmes/user/uncancelled.h"
 #include "kmes/user/ways.h"
 
-#define ATTACH_ROOM 64 /* slots of the first try: one call for up to 64 CPUs */
-#define QUESTION_MS                                                              \
-    1000 /* a reader that only asks waits no longer for a producer that is stuck \
-          */
+#define ATTACH_ROOM 64        /* slots of the first try: one call for up to 64 CPUs */
+#define QUESTION_MS 1000      /* the limit of an identify request: a producer may hang */
 #define QUESTIONS_OF_LEASE 20 /* one of them reaches the producer */
 #define ATTACH_TRIES 8        /* CPUs do not change: more tries mean a faulty server */
 
@@ -126,6 +126,7 @@ static int attach_one_of_all(attach_function attach, __u16 cpu_id, bool maps,
     error = maps ? map_fd(fd, all.capacity, mapping) : identify_fd(fd, mapping);
     close(fd);
     mapping->session = 0; /* a kernel has one */
+    mapping->next_sequence = 0;
     return error;
 }
 
@@ -136,11 +137,22 @@ static int attach_by_socket(__u16 cpu_id, bool promises,
                     : kmes_socket_attach(cpu_id, attachment);
 }
 
+/* EINVAL of a producer: it has no such CPU. EINVAL of this library: the address is invalid. */
+static int error_of_socket(int error) {
+    const char* named = kmes_named_socket();
+    struct sockaddr_un address;
+    socklen_t length;
+
+    if (error != -EINVAL || (named && kmes_socket_address(named, &address, &length) != 0))
+        return error;
+    return -ENODEV;
+}
+
 static int map_from_socket(__u16 cpu_id, bool promises, struct kmes_mapping* mapping) {
     struct kmes_socket_attachment attachment;
     int error = attach_by_socket(cpu_id, promises, &attachment);
 
-    if (error) return error == -EINVAL ? -ENODEV : error;
+    if (error) return error_of_socket(error);
     error = identify_fd(attachment.metadata_fds[0], mapping);
     if (!error)
         error = kmes_double_map(attachment.metadata_fds[0], attachment.data_fds[0],
@@ -160,10 +172,11 @@ static int identify_from_socket(__u16 cpu_id, unsigned limit_ms, struct kmes_map
     struct kmes_socket_identity identity;
     int error = kmes_socket_identify(cpu_id, limit_ms, &identity);
 
-    if (error) return error == -EINVAL ? -ENODEV : error;
+    if (error) return error_of_socket(error);
     mapping->device = identity.device;
     mapping->inode = identity.inode;
     mapping->session = identity.session;
+    mapping->next_sequence = identity.next_sequence;
     return 0;
 }
 
@@ -218,6 +231,7 @@ static int identify_cpu_by_device(void* call) {
     question->mapping->device = identity.device;
     question->mapping->inode = identity.inode;
     question->mapping->session = 0;
+    question->mapping->next_sequence = identity.next_sequence;
     return 0;
 }
 
@@ -231,6 +245,7 @@ static int attach_cpu(__u16 cpu_id, bool promises, struct kmes_mapping* mapping)
     static const struct kmes_ways ways = {attach_cpu_by_system_call, attach_cpu_by_device,
                                           attach_cpu_by_socket};
     struct question question = {mapping, cpu_id, promises};
+    KMES_UNCANCELLED;
 
     return kmes_call_by(&ways, &question);
 }
@@ -247,6 +262,8 @@ static int libkmes_attach_with_membarrier(void* context, __u16 cpu_id,
 }
 
 static void detach(void* context, struct kmes_mapping* mapping) {
+    KMES_UNCANCELLED;
+
     (void)context;
     munmap(mapping->base, mapping->mapped_bytes);
     kmes_lease_drop((struct kmes_lease*)mapping->owner);
@@ -254,6 +271,7 @@ static void detach(void* context, struct kmes_mapping* mapping) {
 }
 
 static int libkmes_attach_read_only(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    KMES_UNCANCELLED;
     int error = libkmes_attach(context, cpu_id, mapping);
 
     if (error || mprotect(mapping->base, mapping->mapped_bytes, PROT_READ) == 0) return error;
@@ -266,6 +284,7 @@ static int libkmes_identify(void* context, __u16 cpu_id, struct kmes_mapping* ma
     static const struct kmes_ways ways = {identify_cpu_by_system_call, identify_cpu_by_device,
                                           identify_cpu_by_socket};
     struct question question = {mapping, cpu_id, false};
+    KMES_UNCANCELLED;
 
     (void)context;
     return kmes_call_by(&ways, &question);
@@ -293,6 +312,7 @@ static void renew_lease(__u16 cpu_id, struct kmes_mapping* mapping) {
  * address is checked as well from time to time.
  */
 static int libkmes_is_current(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    KMES_UNCANCELLED;
     struct kmes_lease* lease = (struct kmes_lease*)mapping->owner;
     bool is_held = kmes_lease_is_held(lease);
     struct kmes_mapping now;
@@ -310,11 +330,15 @@ static int libkmes_is_current(void* context, __u16 cpu_id, struct kmes_mapping* 
 }
 
 static int system_call_attach(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    KMES_UNCANCELLED;
+
     (void)context;
     return attach_one_of_all(attach_by_system_call, cpu_id, true, mapping);
 }
 
 static int system_call_identify(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
+    KMES_UNCANCELLED;
+
     (void)context;
     return attach_one_of_all(attach_by_system_call, cpu_id, false, mapping);
 }
@@ -349,6 +373,7 @@ void kmes_reader_by_system_call(struct kmes_reader_config* config, __u16 cpu_id)
 }
 
 static int count_cpus(attach_function attach) {
+    KMES_UNCANCELLED;
     __u64 capacity;
     int count = 0;
     int error = attach(NULL, &count, &capacity);
@@ -381,6 +406,7 @@ static int cpus_by_socket(void* call) {
 
 int kmes_cpus_by_libkmes(void) {
     static const struct kmes_ways ways = {cpus_by_system_call, cpus_by_device, cpus_by_socket};
+    KMES_UNCANCELLED;
 
     return kmes_call_by(&ways, NULL);
 }

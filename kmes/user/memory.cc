@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "kmes/user/file_size_signal.h"
+#include "kmes/user/uncancelled.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U  // Linux 6.3; older C libraries do not name it
@@ -33,10 +34,10 @@ std::string bytes_text(uint64_t bytes) {
 
 void check_options(const BufferOptions& options) {
     if (options.page_bytes != KMES_PAGE_BYTES) {
-        fail_memory(ENOTSUP,
-                    "pages of " + bytes_text(options.page_bytes) +
-                        " cannot carry ring format version 1, whose data begins at byte 4096 "
-                        "(E22); a machine with pages of 4096 bytes can");
+        fail_memory(ENOTSUP, "pages of " + bytes_text(options.page_bytes) +
+                                 " cannot carry ring format version 1, whose data begins at byte " +
+                                 std::to_string(KMES_METADATA_BYTES) +
+                                 " (E22); a machine with pages of 4096 bytes can");
     }
     if (!kmes_double_map_capacity_is_valid(options.capacity_bytes)) {
         fail_memory(EINVAL, "a capacity of " + bytes_text(options.capacity_bytes) +
@@ -106,6 +107,7 @@ std::string limit_text(int error) {
 }
 
 BufferHandle BufferMemory::create(const BufferOptions& options) {
+    const Uncancelled uncancelled;
     FileSizeSignalBlocked blocked;
 
     check_options(options);
@@ -120,14 +122,15 @@ BufferHandle BufferMemory::create(const BufferOptions& options) {
 void BufferMemory::make_files(const BufferOptions& options) {
     capacity_bytes_ = options.capacity_bytes;
     metadata_file_bytes_ = options.metadata_file_bytes;
-    metadata_fd_ = make_memory_file("kmes-metadata", options.metadata_file_bytes);
-    data_fd_ = make_memory_file("kmes-data", options.capacity_bytes);
-    allocate(metadata_fd_, "metadata", KMES_METADATA_BYTES);
-    if (options.allocate_pages) allocate(data_fd_, "data", options.capacity_bytes);
+    metadata_fd_ = KeptFd(make_memory_file("kmes-metadata", options.metadata_file_bytes));
+    data_fd_ = KeptFd(make_memory_file("kmes-data", options.capacity_bytes));
+    allocate(metadata_fd_.number(), "metadata", KMES_METADATA_BYTES);
+    if (options.allocate_pages) allocate(data_fd_.number(), "data", options.capacity_bytes);
 
     struct stat status = {};
 
-    if (fstat(metadata_fd_, &status) != 0) fail_memory(errno, "cannot identify the metadata file");
+    if (fstat(metadata_fd_.number(), &status) != 0)
+        fail_memory(errno, "cannot identify the metadata file");
     device_ = status.st_dev;
     inode_ = status.st_ino;
 }
@@ -135,15 +138,17 @@ void BufferMemory::make_files(const BufferOptions& options) {
 void BufferMemory::map_and_seal(const BufferOptions& options) {
     // The producer's mapping first: after F_SEAL_FUTURE_WRITE no other writable mapping is
     // possible.
-    int error = kmes_double_map(metadata_fd_, data_fd_, options.capacity_bytes, true, &base_);
+    int error = kmes_double_map(metadata_fd_.number(), data_fd_.number(), options.capacity_bytes,
+                                true, &base_);
 
     if (error) {
         fail_memory(-error, "cannot map " + bytes_text(kmes_mapping_bytes(KMES_VERSION_1,
                                                                           options.capacity_bytes)));
     }
     // E13: if a consumer could truncate the file, the producer would get SIGBUS.
-    seal(metadata_fd_, "kmes-metadata", F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-    seal(data_fd_, "kmes-data", F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    seal(metadata_fd_.number(), "kmes-metadata", F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    seal(data_fd_.number(), "kmes-data",
+         F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 }
 
 void BufferMemory::initialise(const BufferOptions& options) {
@@ -178,8 +183,10 @@ void BufferMemory::remove_user() {
 }
 
 void BufferMemory::close_files() {
-    if (data_fd_ >= 0) close(std::exchange(data_fd_, -1));
-    if (metadata_fd_ >= 0) close(std::exchange(metadata_fd_, -1));
+    const Uncancelled uncancelled;
+
+    data_fd_.close();
+    metadata_fd_.close();
 }
 
 BufferMemory::~BufferMemory() {

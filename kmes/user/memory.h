@@ -22,6 +22,7 @@
 
 #include "kmes/ring.h"
 #include "kmes/user/double_map.h"
+#include "kmes/user/kept_fd.h"
 
 namespace kmes {
 
@@ -79,8 +80,8 @@ class BufferMemory {
     void remove_user();
 
     // -1 after the last user.
-    int metadata_fd() const { return metadata_fd_; }
-    int data_fd() const { return data_fd_; }
+    int metadata_fd() const { return metadata_fd_.get(); }
+    int data_fd() const { return data_fd_.get(); }
     // The producer's mapping, with the layout of 5.1.5; one page after the last user.
     void* base() const { return base_; }
     uint64_t mapped_bytes() const { return kmes_mapping_bytes(KMES_VERSION_1, capacity_bytes_); }
@@ -116,8 +117,8 @@ class BufferMemory {
     void initialise(const BufferOptions& options);
     void close_files();
 
-    int metadata_fd_ = -1;
-    int data_fd_ = -1;
+    KeptFd metadata_fd_;
+    KeptFd data_fd_;
     void* base_ = nullptr;
     uint64_t capacity_bytes_ = 0;
     uint64_t metadata_file_bytes_ = 0;

@@ -20,6 +20,8 @@
 namespace kmes {
 namespace {
 
+constexpr int kMetadata = KMES_METADATA_BYTES;
+
 BufferOptions small_options() {
     BufferOptions options;
 
@@ -48,29 +50,31 @@ TEST(BufferMemoryTest, FreshMetadataPageHasTheBytesOfTheSpecification) {
     options.cpu_id = 258;
 
     BufferHandle memory = BufferMemory::create(options);
-    std::vector<uint8_t> expected(4096, 0);
+    std::vector<uint8_t> expected(kMetadata, 0);
+    // clang-format off
     const uint8_t line_0[40] = {
-        'K', 'M',  'E', 'S', 'R', 'I', 'N', 'G',  // magic
-        1,   0,    0,   0,                        // version
-        2,   1,                                   // cpu_id 258
-        0,   0,                                   // reserved0
-        0,   0,    1,   0,   0,   0,   0,   0,    // capacity 65536
-        0,   0x10, 0,   0,   0,   0,   0,   0,    // data_offset 4096
-        3,   0,    0,   0,   0,   0,   0,   0,    // generation
+        'K', 'M', 'E', 'S', 'R', 'I', 'N', 'G',  // magic
+        1, 0, 0, 0,                              // version
+        2, 1,                                    // cpu_id 258
+        0, 0,                                    // reserved0
+        0, 0, 1, 0, 0, 0, 0, 0,                  // capacity 65536
+        0, kMetadata >> 8, 0, 0, 0, 0, 0, 0,     // data_offset
+        3, 0, 0, 0, 0, 0, 0, 0,                  // generation
     };
+    // clang-format on
     const uint8_t position[8] = {0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
 
     std::memcpy(expected.data(), line_0, sizeof(line_0));
     std::memcpy(expected.data() + 64, position, sizeof(position));  // write_pos
     std::memcpy(expected.data() + 72, position, sizeof(position));  // tail_pos
     EXPECT_EQ(0, std::memcmp(memory->base(), expected.data(), expected.size()));
-    EXPECT_EQ(4096u + 2u * 65536u, memory->mapped_bytes());
+    EXPECT_EQ(kMetadata + 2u * 65536u, memory->mapped_bytes());
 }
 
 // 5.1.4: the second half is an alias of the first.
 TEST(BufferMemoryTest, DataIsMappedTwice) {
     BufferHandle memory = BufferMemory::create(small_options());
-    auto* data = static_cast<uint8_t*>(memory->base()) + 4096;
+    auto* data = static_cast<uint8_t*>(memory->base()) + kMetadata;
 
     std::memcpy(data + 4090, "twelve bytes", 12);
     EXPECT_EQ(0, std::memcmp(data, " bytes", 6));
@@ -85,12 +89,12 @@ TEST(BufferMemoryTest, ConsumerMappingShowsTheSameBytes) {
     auto* producer = static_cast<uint8_t*>(memory->base());
     auto* consumer = static_cast<uint8_t*>(mapping.base());
 
-    producer[4096 + 5] = 'p';
-    consumer[132] = 1;
-    EXPECT_EQ('p', consumer[4096 + 5]);
-    EXPECT_EQ('p', consumer[4096 + 4096 + 5]);
-    EXPECT_EQ(1, producer[132]);
-    EXPECT_EQ(4096u + 8192u, mapping.mapped_bytes());
+    producer[kMetadata + 5] = 'p';
+    consumer[KMES_NEED_WAKE_OFFSET] = 1;
+    EXPECT_EQ('p', consumer[kMetadata + 5]);
+    EXPECT_EQ('p', consumer[kMetadata + 4096 + 5]);
+    EXPECT_EQ(1, producer[KMES_NEED_WAKE_OFFSET]);
+    EXPECT_EQ(kMetadata + 8192u, mapping.mapped_bytes());
 }
 
 TEST(BufferMemoryTest, ConsumerMappingMoves) {
@@ -148,14 +152,14 @@ TEST(BufferMemoryTest, FilesAreSealed) {
 TEST(BufferMemoryTest, MetadataFileMayLookAsLongAsTheMapping) {
     BufferOptions options = small_options();
 
-    options.metadata_file_bytes = 4096 + 2 * options.capacity_bytes;
+    options.metadata_file_bytes = kMetadata + 2 * options.capacity_bytes;
 
     BufferHandle memory = BufferMemory::create(options);
     struct stat status = {};
 
     ASSERT_EQ(0, fstat(memory->metadata_fd(), &status));
-    EXPECT_EQ(4096 + 2 * 4096, status.st_size);
-    EXPECT_EQ(8, status.st_blocks);  // of 512 bytes: one page, the rest is sparse
+    EXPECT_EQ(kMetadata + 2 * 4096, status.st_size);
+    EXPECT_EQ(kMetadata / 512, status.st_blocks);  // of 512 bytes; the rest is sparse
     EXPECT_EQ(0, std::memcmp(memory->base(), "KMESRING", 8));
 }
 

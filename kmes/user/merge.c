@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "kmes/user/reader_set_parts.h"
+#include "kmes/user/uncancelled.h"
 
 #define HOLD_DEFAULT_NS (10 * KMES_SET_NS_PER_MS)
 #define MOST_DEFAULT_BYTES (4ull << 20)
@@ -51,6 +52,8 @@ struct merge_cpu {
 
 struct kmes_merge {
     struct kmes_reader_set* set;
+    struct kmes_object_life* set_life; /* the set exists until it is over */
+    struct kmes_object_life* life;
     struct kmes_merge_statistics statistics;
     __u64 hold_ns;
     __u64 most_bytes;
@@ -122,8 +125,8 @@ static bool has_passed(__u64 since_ns, __u64 now_ns, __u64 duration_ns) {
     return now_ns >= since_ns && now_ns - since_ns >= duration_ns;
 }
 
-/* The clock of one CPU is often the clock of all, so the first CPU that sees a step begins the
- * epoch, and the others join it. One epoch begins in each hold_ns at most: otherwise the others
+/* The clock of one CPU is often the clock of all. So the first CPU that sees a step begins the
+ * epoch, and the others join it. At most one epoch begins in each hold_ns. Otherwise the others
  * could not keep up, and their events would always precede those of a CPU whose clock is broken. */
 static void begin_anew(struct kmes_merge* merge, const struct merge_cpu* cpu) {
     const __u64 arrival_ns = cpu->first->arrival_ns;
@@ -301,6 +304,9 @@ static bool deliver_first(struct kmes_merge* merge, struct kmes_event_view* view
 }
 
 int kmes_merge_next(struct kmes_merge* merge, struct kmes_event_view* view, bool* is_out_of_order) {
+    KMES_UNCANCELLED;
+
+    if (merge->set_life->is_over) return -EBADF;
     free_copy(merge, merge->delivered);
     merge->delivered = NULL;
     for (;;) {
@@ -348,10 +354,20 @@ int kmes_merge_wait(struct kmes_merge* merge, __u64 timeout_ns) {
     const __u64 due_ns = kmes_merge_due_ns(merge);
     int result;
 
+    if (merge->set_life->is_over) return -EBADF;
     if (due_ns == 0) return 1;
     result = kmes_reader_set_wait(merge->set, due_ns < timeout_ns ? due_ns : timeout_ns);
     if (result >= 0 || result == -EINTR) return result;
     return due_ns <= timeout_ns && merge->heap_count ? 1 : result;
+}
+
+/* -EBADF: the function has closed the merge, which must not be used any more. */
+static int deliver(struct kmes_merge* merge, const struct kmes_event_view* view,
+                   bool is_out_of_order, kmes_merge_function function, void* context) {
+    struct kmes_object_life* life = kmes_life_hold(merge->life);
+    const int result = function(context, view, is_out_of_order);
+
+    return kmes_life_drop(life) && result >= 0 ? -EBADF : result;
 }
 
 static int consume(struct kmes_merge* merge, kmes_merge_function function, void* context) {
@@ -365,7 +381,7 @@ static int consume(struct kmes_merge* merge, kmes_merge_function function, void*
         if (result < 0) return result;
         if (result == KMES_READ_EMPTY) break;
         count++;
-        result = function(context, &view, is_out_of_order);
+        result = deliver(merge, &view, is_out_of_order, function, context);
         if (result < 0) return result;
         if (result) break;
     }
@@ -398,12 +414,14 @@ int kmes_merge_open(struct kmes_merge** merge, struct kmes_reader_set* set,
     *merge = NULL;
     if (!made) return -ENOMEM;
     made->set = set;
+    made->set_life = kmes_life_hold(set->life);
+    made->life = kmes_life_begin();
     made->cpus = cpus;
     made->is_round_due = true;
     made->hold_ns = options && options->hold_ns ? options->hold_ns : HOLD_DEFAULT_NS;
     made->most_bytes = options && options->most_bytes ? options->most_bytes : MOST_DEFAULT_BYTES;
     made->heap = (unsigned*)calloc(cpus, sizeof(made->heap[0]));
-    if (!made->heap) {
+    if (!made->heap || !made->life) {
         kmes_merge_close(made);
         return -ENOMEM;
     }
@@ -425,6 +443,8 @@ void kmes_merge_close(struct kmes_merge* merge) {
             free(copy);
         }
     }
+    kmes_life_drop(merge->set_life);
+    kmes_life_end(merge->life);
     free(merge->heap);
     free(merge);
 }

@@ -19,6 +19,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kmes/user/uncancelled.h"
+
 #define MAGIC "KMESKEPT"
 #define MAGIC_BYTES 8u
 #define VERSION 1u
@@ -63,6 +65,7 @@ static int digit_of(char character) {
 /* Zeros if the kernel does not provide it. A negative error number if it cannot be opened for lack
  * of a resource: zeros would make every later place that of another boot. */
 static int read_boot(__u8 boot[BOOT_BYTES]) {
+    KMES_UNCANCELLED;
     char text[37] = {0};
     unsigned at, digits = 0;
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);

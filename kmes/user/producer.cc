@@ -22,6 +22,7 @@
 #include "kmes/user/signals_blocked.h"
 #include "kmes/user/socket_address.h"
 #include "kmes/user/socket_server.h"
+#include "kmes/user/uncancelled.h"
 
 namespace kmes {
 namespace {
@@ -78,6 +79,7 @@ ProducerOptions checked(ProducerOptions options) {
 
 // E25: no two producers have the same session, except those that resume.
 uint64_t new_session() {
+    const Uncancelled uncancelled;
     uint64_t session = 0;
 
     while (session == 0) {
@@ -94,6 +96,8 @@ Producer::Producer(ProducerOptions options)
       session_(options_.resume.session ? options_.resume.session : new_session()),
       max_event_bytes_(options_.max_event_bytes),
       retired_(options_.nudges) {
+    const Uncancelled uncancelled;
+
     make_cpus();
     if (options_.barrier == Barrier::kAsymmetric) leave_fence_to_consumers();
     if (options_.nudges.in_background) {
@@ -104,6 +108,8 @@ Producer::Producer(ProducerOptions options)
 }
 
 Producer::~Producer() {
+    const Uncancelled uncancelled;
+
     retire();
 }
 
@@ -157,6 +163,26 @@ bool Producer::is_inside_here() const {
     if (options_.emitters == EmitterMode::kLocked) return holds_cpu_here();
     return std::any_of(cpus_.begin(), cpus_.end(),
                        [](const auto& cpu) { return kmes_local_load(&cpu->core.inside) != 0; });
+}
+
+// The lock of the calls that make rings, and its owner.
+class Producer::Resizing {
+  public:
+    explicit Resizing(Producer* producer) : producer_(producer), lock_(producer->resizing_) {
+        producer_->resizer_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+    }
+    ~Resizing() { producer_->resizer_.store({}, std::memory_order_relaxed); }
+    Resizing(const Resizing&) = delete;
+    Resizing& operator=(const Resizing&) = delete;
+
+  private:
+    Producer* const producer_;
+    const std::lock_guard<std::mutex> lock_;
+};
+
+// A function of the options has called the Producer again. Only this thread stores its own id.
+bool Producer::is_resizing_here() const {
+    return resizer_.load(std::memory_order_relaxed) == std::this_thread::get_id();
 }
 
 // event-model.md, Configuration: emits an event of origin class 1.
@@ -245,6 +271,7 @@ std::unique_lock<std::mutex> Producer::lock_without_reservations() {
 
 // Replaces the old buffers by the new ones.
 int Producer::switch_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fresh) {
+    const uint64_t now = now_ms();  // without control_: the clock may call the Producer
     const std::unique_lock lock = lock_without_reservations();
 
     if (is_retired_) return -ESHUTDOWN;
@@ -264,7 +291,7 @@ int Producer::switch_all(uint64_t capacity_bytes, std::vector<BufferHandle>* fre
         cpu.note_users();
         cpu.clear_is_due = false;
         // 5.1.2: boot buffers are discarded. No consumer can be asleep on one.
-        if (capacity_bytes_) retired_.add(cpu.core.cpu_id, (*fresh)[i], now_ms());
+        if (capacity_bytes_) retired_.add(cpu.core.cpu_id, (*fresh)[i], now);
     }
     capacity_bytes_ = capacity_bytes;
     schedule_changed_.notify_all();
@@ -281,8 +308,10 @@ int Producer::phase_error(bool wants_rings) const {
 
 // The hand-over, in the boot phase.
 int Producer::make_rings(uint64_t capacity_bytes) {
-    if (is_inside_here()) return -EBUSY;
-    std::lock_guard lock(resizing_);
+    const Uncancelled uncancelled;
+
+    if (is_inside_here() || is_resizing_here()) return -EBUSY;
+    const Resizing resizing(this);
     int error = phase_error(false);
 
     return error ? error : swap_all(capacity_bytes);
@@ -301,8 +330,10 @@ int Producer::start_without_registry() {
 }
 
 int Producer::resize(uint64_t capacity_bytes) {
-    if (is_inside_here()) return -EBUSY;
-    std::lock_guard lock(resizing_);
+    const Uncancelled uncancelled;
+
+    if (is_inside_here() || is_resizing_here()) return -EBUSY;
+    const Resizing resizing(this);
     int error = phase_error(true);
 
     if (error) return error;
@@ -312,6 +343,8 @@ int Producer::resize(uint64_t capacity_bytes) {
 }
 
 int Producer::set_max_event_bytes(uint64_t max_event_bytes) {
+    const Uncancelled uncancelled;
+
     if (is_inside_here()) return -EBUSY;
     {
         std::lock_guard lock(control_);
@@ -330,6 +363,8 @@ int Producer::set_max_event_bytes(uint64_t max_event_bytes) {
 }
 
 size_t Producer::nudge() {
+    const Uncancelled uncancelled;
+
     if (holds_cpu_here()) return 0;
     std::lock_guard lock(control_);
 
@@ -337,10 +372,13 @@ size_t Producer::nudge() {
 }
 
 size_t Producer::nudge_due() {
+    const Uncancelled uncancelled;
+
     if (holds_cpu_here()) return 0;
+    const uint64_t now = now_ms();  // without control_, as in switch_all
     std::lock_guard lock(control_);
 
-    return retired_.nudge_due(now_ms());
+    return retired_.nudge_due(now);
 }
 
 size_t Producer::retired_buffers() const {
@@ -348,23 +386,31 @@ size_t Producer::retired_buffers() const {
 }
 
 void Producer::nudge_in_background() {
+    nudger_.store(std::this_thread::get_id(), std::memory_order_relaxed);
     std::unique_lock lock(control_);
 
     while (!is_retired_) {
-        uint64_t due_ms = retired_.next_due_ms();
-        uint64_t now = now_ms();
-
-        if (due_ms == UINT64_MAX) {
+        if (retired_.next_due_ms() == UINT64_MAX) {
             schedule_changed_.wait(lock);
             continue;
         }
+        lock.unlock();
+        const uint64_t now = now_ms();  // without control_, as in switch_all
+
+        lock.lock();
+        if (is_retired_) break;
+        retired_.nudge_due(now);
+        const uint64_t due_ms = retired_.next_due_ms();
+
+        if (due_ms == UINT64_MAX) continue;
         // An hour at most, so that no schedule overflows the wait. 1 ms at least, so that a buffer
         // that stays pinned past its time does not cause a busy loop.
         uint64_t wait_ms = due_ms > now ? std::min<uint64_t>(due_ms - now, 3600000) : 1;
 
         schedule_changed_.wait_for(lock, std::chrono::milliseconds(wait_ms));
-        retired_.nudge_due(now_ms());
     }
+    // A later thread may have the same id.
+    nudger_.store({}, std::memory_order_relaxed);
 }
 
 // E25. No emission is possible between the last event and the end.
@@ -380,7 +426,12 @@ void Producer::retire_cpu(Cpu& cpu, ResumeState::Cpu* state) {
 }
 
 ResumeState Producer::retire() {
+    const Uncancelled uncancelled;
+
     if (is_inside_here()) fail_producer(EBUSY, "retire() inside an emission of the same thread");
+    // It would wait for its own end.
+    if (nudger_.load(std::memory_order_relaxed) == std::this_thread::get_id())
+        fail_producer(EBUSY, "retire() in the thread of the background nudges");
     std::vector<ResumeState::Cpu> states(cpus_.size());
 
     {
@@ -405,6 +456,8 @@ ResumeState Producer::retire() {
 
 int Producer::attach_some(size_t first, size_t count, User user, Promise promise,
                           Attachment* attachment) const {
+    const Uncancelled uncancelled;
+
     if (holds_cpu_here()) return -EBUSY;
     std::lock_guard lock(control_);
 
@@ -447,6 +500,8 @@ void Producer::serve_passed(int listening_fd, Serves serves) {
 
 void Producer::start_server(Serves serves,
                             const std::function<std::unique_ptr<ListeningAddress>()>& listen) {
+    const Uncancelled uncancelled;
+
     if (holds_cpu_here()) fail_producer(EBUSY, "serve() inside an emission of the same thread");
     std::lock_guard lock(server_mutex_);
 
@@ -462,6 +517,8 @@ void Producer::start_server(Serves serves,
 }
 
 void Producer::stop_serving() {
+    const Uncancelled uncancelled;
+
     if (holds_cpu_here())
         fail_producer(EBUSY, "stop_serving() inside an emission of the same thread");
     std::lock_guard lock(server_mutex_);

@@ -6,6 +6,9 @@
 // A forked child has the same rings, writable, and a copy of all private memory. It must neither
 // use its Producer nor destroy it; it must execute another program or call _exit.
 //
+// No call is a cancellation point (pthread_cancel), and no destructor. A cancelled thread returns
+// from its call first, even if an option such as `allocate` contains a cancellation point.
+//
 // Every call that can fail returns 0 or a negative error number, as the core does. The exceptions
 // are the constructor, serve() and retire(). They throw std::system_error with a text of one line.
 //
@@ -55,7 +58,8 @@ enum class Barrier {
     kFull,  // a full fence in each emission; works for every consumer
     // No full fence: each consumer calls membarrier(2) before it sleeps, which executes one in the
     // threads of this process (docs/decisions/0014-asymmetric-barrier.md). A consumer without that
-    // promise cannot attach. If the kernel has no such call, kFull is used.
+    // promise cannot attach. If the kernel has no such call, kFull is used. A wake can be up to
+    // 100 ms late (kmes_reader_promise_membarrier in libkmes_reader.h).
     kAsymmetric,
 };
 
@@ -65,6 +69,14 @@ enum class Promise {
     kMembarrier,  // to call kmes_membarrier() as SLEEP_BARRIER, if Attachment::needs_barrier
 };
 
+// Functions of the options. None of them may destroy the Producer.
+//   clock           inside an emission: calls of the Producer fail as they do there (-EBUSY)
+//   allocate        inside the constructor, or a function that makes rings. It may call every
+//                   function, but those that make rings return -EBUSY.
+//   schedule_clock  as `allocate`, but not in the constructor; also inside nudge_due, and in the
+//                   thread of the background nudges, where retire() throws EBUSY. It may call every
+//                   function except nudge_due.
+// resize, registry_available and start_without_registry make rings.
 struct ProducerOptions {
     unsigned cpus = 1;                                  // 1..1024; index i is CPU i
     uint64_t boot_capacity_bytes = kBootCapacityBytes;  // a power of two, at least 4096
@@ -202,10 +214,12 @@ class Producer {
 
     // -- Configuration. From any thread; not from a signal handler. -----------------------------
     //
-    // All that return an int return -EBUSY if this thread is inside an emission (a reservation is
-    // open), and -ESHUTDOWN after retire(). In the first case retire() throws EBUSY. A call that
-    // fails changes nothing. It may emit the event that reports a refused value or a failed
-    // allocation.
+    // Functions that return an int return -EBUSY if this thread is inside an emission (a
+    // reservation is open), and -ESHUTDOWN after retire(). In the first case retire() throws EBUSY.
+    // Functions that make rings also return -EBUSY if they are called inside one of them in this
+    // thread, by a function of the options.
+    // A call that fails changes nothing. It may emit the event that reports a refused value or a
+    // failed allocation.
 
     // 5.1.2: the registry is available and has the value `capacity_bytes`. Makes the rings and
     // moves the boot events into them. -EINVAL: the value was refused, and the rings have the
@@ -236,7 +250,8 @@ class Producer {
     // E25: stops serving (as stop_serving), publishes the pending events, retires and wakes every
     // buffer, and nudges the older ones. No emission, attach or serve() is possible afterwards.
     // Returns the state to resume from; a further call returns the same. Throws std::system_error
-    // EBUSY inside an emission of this thread, without effect: the producer still serves.
+    // EBUSY inside an emission of this thread, and in the thread of the background nudges. That has
+    // no effect: the producer still serves.
     ResumeState retire();
 
     // -- Attach. --------------------------------------------------------------------------------
@@ -250,6 +265,9 @@ class Producer {
     int attach(unsigned cpu, Attachment* attachment, Promise promise = Promise::kNone) const;
     // For a caller that only identifies the buffer.
     int look(unsigned cpu, Attachment* attachment) const;
+    // The number of the next event of this CPU, which must exist. Does not wait for emitters: they
+    // may have assigned it meanwhile.
+    uint64_t next_sequence(unsigned cpu) const;
 
     // For consumers whose end the caller notices (E12): every buffer has a lease until end_lease.
     // When the last lease of a CPU's buffer ends, and every attach to it had a lease, its need_wake
@@ -265,6 +283,9 @@ class Producer {
     // reservation, for which this call does not wait. The calling thread must have its signals
     // blocked.
     bool clear_due_flags();
+    // True while a consumer is attached to the buffer of this CPU, as far as this object knows. An
+    // attach without a lease has no end.
+    bool is_attended(unsigned cpu) const;
     // True if an emitter of this CPU has an open reservation: an emission there may wait for long.
     bool is_held_long(unsigned cpu) const;
 
@@ -304,7 +325,7 @@ class Producer {
     // for the same CPU.
     Statistics statistics(unsigned cpu) const;
     Statistics statistics() const;
-    // Who has emitted by the sockets, and how much. Of this object, at any time.
+    // The emitters by the sockets, and their counts. It lasts as long as this object.
     EmitterCounts* emitter_counts() { return &emitter_counts_; }
     unsigned cpus() const { return static_cast<unsigned>(cpus_.size()); }
     EmitterMode emitters() const { return options_.emitters; }
@@ -316,6 +337,7 @@ class Producer {
     struct Cpu;
     struct Input;
     class Call;
+    class Resizing;
 
     int prepare(Input* input, unsigned cpu, std::string_view type, uint64_t payload_len,
                 uint8_t origin) const;
@@ -331,6 +353,7 @@ class Producer {
     int phase_error(bool wants_rings) const;
     bool holds_cpu_here() const;
     bool is_inside_here() const;
+    bool is_resizing_here() const;
     void say(std::string_view type, const std::string& text);
     int refuse_capacity(uint64_t capacity_bytes, uint64_t stays);
     void make_cpus();
@@ -351,8 +374,10 @@ class Producer {
     std::vector<std::unique_ptr<Cpu>> cpus_;
     Barrier barrier_ = Barrier::kFull;  // written by the constructor alone
 
-    // Serialises the calls that make rings. Taken before control_.
+    // Serialises the calls that make rings. Taken before control_. A function of the options runs
+    // under it, and may call the Producer, so the thread that has it is recorded.
     std::mutex resizing_;
+    std::atomic<std::thread::id> resizer_{};
     // E14: excludes attach, swaps, nudges and the end from each other. An emission never takes it.
     mutable std::mutex control_;
     std::condition_variable schedule_changed_;
@@ -361,8 +386,9 @@ class Producer {
     bool is_retired_ = false;
     ResumeState final_state_;
     std::thread nudge_thread_;
+    std::atomic<std::thread::id> nudger_{};  // that thread, while it runs
 
-    EmitterCounts emitter_counts_;  // before what uses it
+    EmitterCounts emitter_counts_;  // destroyed after its users
     std::mutex server_mutex_;
     std::vector<std::unique_ptr<SocketServer>> servers_;
     bool serves_no_more_ = false;  // retired, or about to retire

@@ -5,6 +5,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <functional>
+#include <memory>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -146,7 +149,7 @@ TEST_F(ProducerCallsTest, OpenReservationHoldsUpNoOtherClient) {
     EXPECT_EQ(5u, producer_->statistics().events);
 }
 
-// -- Resize beside attach ----------------------------------------------------------------------
+// -- Resize during an attach -------------------------------------------------------------------
 
 TEST_F(ProducerCallsTest, AttachDoesNotWaitForAReservationWithAResize) {
     start(2);
@@ -233,6 +236,123 @@ TEST_F(ProducerCallsTest, RetireDoesNotWaitForTheMemoryOfAResize) {
     producer.retire();
     is_retired = true;
     resizer.join();
+}
+
+// Calls every function of the producer that can wait, in a function of its options.
+void call_inside(Producer* producer) {
+    Attachment attachment;
+
+    EXPECT_EQ(-EBUSY, producer->resize(4 * k64KiB));
+    EXPECT_EQ(-EBUSY, producer->resize(1));
+    EXPECT_EQ(-EBUSY, producer->registry_available(k64KiB));
+    EXPECT_EQ(-EBUSY, producer->start_without_registry());
+    EXPECT_EQ(0, producer->set_max_event_bytes(2048));
+    EXPECT_EQ(0, producer->attach(&attachment));
+    EXPECT_EQ(0, producer->emit(0, "t"));
+    producer->nudge();
+    producer->is_attended(0);
+    producer->statistics();
+    producer->stop_serving();
+}
+
+// Runs it in another thread, so that a call that waits for its own thread fails the test.
+bool returns(const std::function<void()>& call) {
+    auto is_over = std::make_shared<std::atomic<bool>>(false);
+
+    std::thread([is_over, call] {
+        call();
+        *is_over = true;
+    }).detach();
+    return comes_true([&is_over] { return is_over->load(); });
+}
+
+TEST_F(ProducerCallsTest, AllocateMayCallTheProducer) {
+    ProducerOptions options = test_options();
+    std::atomic<bool> is_armed{false};
+
+    options.allocate = [&](const BufferOptions& memory) {
+        if (is_armed.exchange(false)) call_inside(producer_.get());
+        return BufferMemory::create(memory);
+    };
+    producer_ = std::make_unique<Producer>(options);
+    ASSERT_EQ(0, producer_->start_without_registry());
+    is_armed = true;
+    ASSERT_TRUE(returns([&] { EXPECT_EQ(0, producer_->resize(2 * k64KiB)); }));
+    EXPECT_FALSE(is_armed);
+    ASSERT_TRUE(returns([&] { EXPECT_EQ(0, producer_->resize(k64KiB)); }));
+}
+
+TEST_F(ProducerCallsTest, AllocateMayRetireTheProducer) {
+    ProducerOptions options = test_options();
+    std::atomic<bool> is_armed{false};
+
+    options.nudges.in_background = true;
+    options.allocate = [&](const BufferOptions& memory) {
+        if (is_armed.exchange(false)) producer_->retire();
+        return BufferMemory::create(memory);
+    };
+    producer_ = std::make_unique<Producer>(options);
+    ASSERT_EQ(0, producer_->start_without_registry());
+    is_armed = true;
+    ASSERT_TRUE(returns([&] { EXPECT_EQ(-ESHUTDOWN, producer_->resize(2 * k64KiB)); }));
+}
+
+// A schedule clock that acts once, when it is armed.
+struct ActingClock {
+    std::function<void()> action;
+    std::atomic<bool> is_armed{false};
+
+    static uint64_t now_ns(void* context) {
+        auto* self = static_cast<ActingClock*>(context);
+
+        if (self->is_armed.exchange(false)) self->action();
+        return static_cast<uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
+    }
+};
+
+TEST_F(ProducerCallsTest, ScheduleClockMayCallTheProducer) {
+    ProducerOptions options = test_options();
+    ActingClock clock;
+
+    options.schedule_clock = {ActingClock::now_ns, &clock};
+    clock.action = [&] { call_inside(producer_.get()); };
+    producer_ = std::make_unique<Producer>(options);
+    ASSERT_EQ(0, producer_->start_without_registry());
+    clock.is_armed = true;
+    ASSERT_TRUE(returns([&] { EXPECT_EQ(0, producer_->resize(2 * k64KiB)); }));
+    EXPECT_FALSE(clock.is_armed);
+    // Outside of a call that makes rings.
+    clock.action = [&] { EXPECT_EQ(0, producer_->resize(k64KiB)); };
+    clock.is_armed = true;
+    ASSERT_TRUE(returns([&] { producer_->nudge_due(); }));
+    EXPECT_FALSE(clock.is_armed);
+}
+
+TEST_F(ProducerCallsTest, ScheduleClockOfTheBackgroundMayCallTheProducer) {
+    ProducerOptions options = test_options();
+    ActingClock clock;
+    std::atomic<bool> is_over{false};
+
+    options.nudges.in_background = true;
+    options.schedule_clock = {ActingClock::now_ns, &clock};
+    clock.action = [&] {
+        Attachment attachment;
+
+        EXPECT_EQ(0, producer_->resize(2 * k64KiB));
+        EXPECT_EQ(0, producer_->attach(&attachment));
+        EXPECT_EQ(EBUSY, thrown([&] { producer_->retire(); }));
+        is_over = true;
+    };
+    producer_ = std::make_unique<Producer>(options);
+    ASSERT_EQ(0, producer_->start_without_registry());
+    ASSERT_EQ(0, producer_->resize(k64KiB));  // from now on the thread reads the clock
+    clock.is_armed = true;
+    ASSERT_TRUE(comes_true([&] { return is_over.load(); }));
+    ASSERT_TRUE(returns([&] { producer_->retire(); }));
+    // The kernel may give the id of the ended thread to a new one. retire() must work there, too.
+    for (int i = 0; i < 8; i++) {
+        std::thread([&] { EXPECT_EQ(0, thrown([&] { producer_->retire(); })); }).join();
+    }
 }
 
 TEST_F(ProducerCallsTest, ResizesAtATimeAreWholeForEveryAttach) {

@@ -7,10 +7,23 @@
 #include "kmes/user/producer_cpu.h"
 
 namespace kmes {
+namespace {
+
+// Emitters change the word without an atomic store. Each value that it had is right for the caller:
+// an event that is concurrent with an attach may come before or after it.
+__attribute__((noinline, no_sanitize("thread"))) uint64_t value_now(const __u64* word) {
+    return *static_cast<const volatile __u64*>(word);
+}
+
+}  // namespace
 
 int Producer::look(unsigned cpu, Attachment* attachment) const {
     if (cpu >= cpus_.size()) return -EINVAL;
     return attach_some(cpu, 1, User::kNone, Promise::kNone, attachment);
+}
+
+uint64_t Producer::next_sequence(unsigned cpu) const {
+    return value_now(&cpus_[cpu]->core.sequence) + 1;
 }
 
 int Producer::lease(Attachment* attachment, Promise promise) const {
@@ -44,6 +57,12 @@ bool Producer::clear_due_flags() {
         is_any_due |= cpu->clear_is_due;
     }
     return is_any_due;
+}
+
+bool Producer::is_attended(unsigned cpu) const {
+    std::lock_guard lock(control_);
+
+    return cpu < cpus_.size() && cpus_[cpu]->has_users();
 }
 
 bool Producer::is_held_long(unsigned cpu) const {

@@ -15,6 +15,9 @@
 namespace kmes {
 namespace {
 
+constexpr uint32_t kFixed = KMES_EVENT_FIXED_BYTES;
+constexpr uint32_t kLeast = KMES_EVENT_MIN_BYTES;
+
 constexpr uint64_t k64KiB = 64 << 10;
 
 uint64_t fixed_clock_ns(void*) {
@@ -37,26 +40,30 @@ TEST(ProducerTest, EventHasTheBytesOfTheSpecification) {
     ASSERT_EQ(0, producer.emit(2, "ab", bytes_of("xyz"), 3));
 
     Attachment attachment;
-    const uint8_t expected[34] = {
-        34,  0,   0,   0,                  // event_size
-        31,  0,   0,   0,                  // header_size 29 + 2
-        8,   7,   6,   5,   4,   3, 2, 1,  // timestamp
-        1,   0,   0,   0,   0,   0, 0, 0,  // sequence
-        2,   0,                            // cpu_id
-        3,                                 // origin_class LCS
-        2,   0,                            // type_len
-        'a', 'b', 'x', 'y', 'z',
+    const uint8_t header[] = {
+        kFixed + 5, 0, 0, 0,              // event_size
+        kFixed + 2, 0, 0, 0,              // header_size
+        8,          7, 6, 5, 4, 3, 2, 1,  // timestamp
+        1,          0, 0, 0, 0, 0, 0, 0,  // sequence
+        2,          0,                    // cpu_id
+        3,                                // origin_class LCS
     };
+    const uint8_t rest[] = {2, 0, 'a', 'b', 'x', 'y', 'z'};            // from type_len on
+    const std::vector<uint8_t> guids(kFixed - sizeof(header) - 2, 0);  // of a form that has them
 
     ASSERT_EQ(0, producer.attach(&attachment));
     ASSERT_EQ(3u, attachment.buffers.size());
     EXPECT_EQ(k64KiB, attachment.capacity_bytes);
     auto* base = static_cast<uint8_t*>(attachment.buffers[2]->base());
 
-    EXPECT_EQ(0, std::memcmp(base + 4096, expected, sizeof(expected)));
-    EXPECT_EQ(34, base[64]);  // write_pos
-    EXPECT_EQ(0, base[72]);   // tail_pos
-    EXPECT_EQ(1, base[32]);   // generation of the first ring
+    const uint8_t* event = base + KMES_METADATA_BYTES;
+
+    EXPECT_EQ(0, std::memcmp(event, header, sizeof(header)));
+    EXPECT_EQ(guids, std::vector<uint8_t>(event + sizeof(header), event + kFixed - 2));
+    EXPECT_EQ(0, std::memcmp(event + kFixed - 2, rest, sizeof(rest)));
+    EXPECT_EQ(kFixed + 5, base[64]);  // write_pos
+    EXPECT_EQ(0, base[72]);           // tail_pos
+    EXPECT_EQ(1, base[32]);           // generation of the first ring
 }
 
 // -- 5.1.2 ------------------------------------------------------------------------------------
@@ -103,7 +110,7 @@ TEST(ProducerTest, FullBootBufferKeepsTheNewest) {
     Producer producer(options);
 
     for (int i = 0; i < 100; i++)
-        ASSERT_EQ(0, producer.emit(0, "t", bytes_of(std::string(70, 'x'))));
+        ASSERT_EQ(0, producer.emit(0, "t", bytes_of(std::string(100 - kLeast, 'x'))));
     ASSERT_EQ(0, producer.start_without_registry());
 
     std::vector<Delivered> events = drained(producer);
@@ -151,8 +158,8 @@ TEST(ProducerTest, EmitCallOverHalfUsesNoNumber) {
     Producer producer(test_options());
 
     ASSERT_EQ(0, producer.start_without_registry());
-    EXPECT_EQ(0, producer.emit(0, "t", bytes_of(std::string(32768 - 30, 'x'))));
-    EXPECT_EQ(-ENOSPC, producer.emit(0, "t", bytes_of(std::string(32768 - 29, 'x'))));
+    EXPECT_EQ(0, producer.emit(0, "t", bytes_of(std::string(32768 - kLeast, 'x'))));
+    EXPECT_EQ(-ENOSPC, producer.emit(0, "t", bytes_of(std::string(32768 - kFixed, 'x'))));
     EXPECT_EQ(0, producer.emit(0, "t"));
     EXPECT_EQ(2u, drained(producer).back().sequence);
     EXPECT_EQ(0u, producer.statistics().dropped);
@@ -163,7 +170,7 @@ TEST(ProducerTest, InKernelOverHalfUsesANumberAndIsCounted) {
 
     ASSERT_EQ(0, producer.start_without_registry());
     ASSERT_EQ(0, producer.emit(0, "t"));
-    EXPECT_EQ(-ENOSPC, producer.emit_in_kernel(0, "t", bytes_of(std::string(32768 - 29, 'x'))));
+    EXPECT_EQ(-ENOSPC, producer.emit_in_kernel(0, "t", bytes_of(std::string(32768 - kFixed, 'x'))));
     ASSERT_EQ(0, producer.emit(0, "t"));
 
     std::vector<Delivered> events = drained(producer);
@@ -181,11 +188,11 @@ TEST(ProducerTest, MaxEventSizeIsForEmitCallsAlone) {
     Producer producer(options);
 
     ASSERT_EQ(0, producer.start_without_registry());
-    EXPECT_EQ(0, producer.emit(0, "t", bytes_of(std::string(1024 - 30, 'x'))));
-    EXPECT_EQ(-ENOSPC, producer.emit(0, "t", bytes_of(std::string(1024 - 29, 'x'))));
-    EXPECT_EQ(0, producer.emit_in_kernel(0, "t", bytes_of(std::string(1024 - 29, 'x'))));
+    EXPECT_EQ(0, producer.emit(0, "t", bytes_of(std::string(1024 - kLeast, 'x'))));
+    EXPECT_EQ(-ENOSPC, producer.emit(0, "t", bytes_of(std::string(1024 - kFixed, 'x'))));
+    EXPECT_EQ(0, producer.emit_in_kernel(0, "t", bytes_of(std::string(1024 - kFixed, 'x'))));
     EXPECT_EQ(0, producer.set_max_event_bytes(2048));
-    EXPECT_EQ(0, producer.emit(0, "t", bytes_of(std::string(1024 - 29, 'x'))));
+    EXPECT_EQ(0, producer.emit(0, "t", bytes_of(std::string(1024 - kFixed, 'x'))));
 }
 
 TEST(ProducerTest, BadMaxEventSizesAreRefusedAndSaid) {
@@ -401,7 +408,7 @@ TEST(ProducerTest, PositionsOfANewBufferFollowTheSetting) {
         uint64_t write_pos, tail_pos, shifted = 0;
 
         ASSERT_EQ(0, producer.emit(0, "t"));
-        ASSERT_EQ(0, producer.emit(0, "t"));  // 60 bytes
+        ASSERT_EQ(0, producer.emit(0, "t"));
         ASSERT_EQ(0, producer.start_without_registry());
         shifted += row.shift_bytes;
         ASSERT_EQ(0, producer.resize(2 * k64KiB));
@@ -409,7 +416,7 @@ TEST(ProducerTest, PositionsOfANewBufferFollowTheSetting) {
         ASSERT_EQ(0, producer.attach(&attachment));
         std::memcpy(&write_pos, static_cast<uint8_t*>(attachment.buffers[0]->base()) + 64, 8);
         std::memcpy(&tail_pos, static_cast<uint8_t*>(attachment.buffers[0]->base()) + 72, 8);
-        EXPECT_EQ(shifted + 60, write_pos);
+        EXPECT_EQ(shifted + 2 * kLeast, write_pos);
         EXPECT_EQ(shifted, tail_pos);
         EXPECT_EQ(2u, drained(producer).size());
     }
@@ -467,20 +474,21 @@ TEST(ProducerTest, ServedCallsHaveTheMemoryOfTheirCallerAndMaxEventSizeAsItIs) {
     const CallerMemory memory = caller.memory();
 
     ASSERT_EQ(0, producer.start_without_registry());
-    EXPECT_EQ(0, producer.serve_emit(1, memory, caller.at(0), 4, caller.at(4), 1024 - 33));
-    EXPECT_EQ(-ENOSPC, producer.serve_emit(1, memory, caller.at(0), 4, caller.at(4), 1024 - 32));
+    EXPECT_EQ(0, producer.serve_emit(1, memory, caller.at(0), 4, caller.at(4), 1024 - kFixed - 4));
+    EXPECT_EQ(-ENOSPC,
+              producer.serve_emit(1, memory, caller.at(0), 4, caller.at(4), 1024 - kFixed - 3));
     EXPECT_EQ(-EFAULT, producer.serve_emit(1, memory, caller.at(5001), 4, caller.at(4), 1));
     EXPECT_EQ(-EINVAL, producer.serve_emit(1, memory, caller.at(0), 0, caller.at(4), 1));
     EXPECT_EQ(-EINVAL, producer.serve_emit(2, memory, caller.at(0), 4, caller.at(4), 1));
     ASSERT_EQ(0, producer.set_max_event_bytes(4096));
-    EXPECT_EQ(0, producer.serve_emit(1, memory, caller.at(0), 4, caller.at(4), 4096 - 33));
+    EXPECT_EQ(0, producer.serve_emit(1, memory, caller.at(0), 4, caller.at(4), 4096 - kFixed - 4));
 
     std::vector<Delivered> events = drained(producer, 1);
 
     ASSERT_EQ(2u, events.size());
     EXPECT_EQ("type", events[0].type);
-    EXPECT_EQ(std::string(1024 - 33, 'p'), events[0].payload);
-    EXPECT_EQ(std::string(4096 - 33, 'p'), events[1].payload);
+    EXPECT_EQ(std::string(1024 - kFixed - 4, 'p'), events[0].payload);
+    EXPECT_EQ(std::string(4096 - kFixed - 4, 'p'), events[1].payload);
     EXPECT_EQ(KMES_ORIGIN_USERSPACE, events[1].origin);
     EXPECT_EQ(2u, events[1].sequence);
     EXPECT_EQ(0u, producer.statistics(0).events);
@@ -539,15 +547,15 @@ TEST(ProducerTest, StatisticsCountByCpuAndInSum) {
     Producer producer(test_options(2));
 
     ASSERT_EQ(0, producer.start_without_registry());
-    ASSERT_EQ(0, producer.emit(0, "t"));                    // 30 bytes
-    ASSERT_EQ(0, producer.emit(1, "type", bytes_of("x")));  // 34 bytes
+    ASSERT_EQ(0, producer.emit(0, "t"));
+    ASSERT_EQ(0, producer.emit(1, "type", bytes_of("x")));
     ASSERT_EQ(0, producer.emit(1, "type", bytes_of("x")));
     EXPECT_EQ(1u, producer.statistics(0).events);
-    EXPECT_EQ(30u, producer.statistics(0).bytes);
+    EXPECT_EQ(kLeast, producer.statistics(0).bytes);
     EXPECT_EQ(2u, producer.statistics(1).events);
-    EXPECT_EQ(68u, producer.statistics(1).bytes);
+    EXPECT_EQ(2 * (kFixed + 5), producer.statistics(1).bytes);
     EXPECT_EQ(3u, producer.statistics().events);
-    EXPECT_EQ(98u, producer.statistics().bytes);
+    EXPECT_EQ(kLeast + 2 * (kFixed + 5), producer.statistics().bytes);
     EXPECT_EQ(0u, producer.statistics().wakes);
     EXPECT_EQ(0u, producer.statistics(7).events);
 }
@@ -562,12 +570,12 @@ TEST(ProducerTest, WakesAreCountedWhereOneWasAskedFor) {
 
     ASSERT_EQ(0, producer.emit(0, "t"));
     EXPECT_EQ(0, page[128]);
-    page[132] = 1;
+    page[KMES_NEED_WAKE_OFFSET] = 1;
     ASSERT_EQ(0, producer.emit(0, "t"));
     ASSERT_EQ(0, producer.emit(0, "t"));
     EXPECT_EQ(2, page[128]);  // futex_counter; the flag is the consumer's to clear (E12)
-    EXPECT_EQ(1, page[132]);
-    page[132] = 0;
+    EXPECT_EQ(1, page[KMES_NEED_WAKE_OFFSET]);
+    page[KMES_NEED_WAKE_OFFSET] = 0;
     ASSERT_EQ(0, producer.emit(0, "t"));
     EXPECT_EQ(2, page[128]);
     EXPECT_EQ(2u, producer.statistics().wakes);

@@ -19,6 +19,7 @@
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/libkmes_reader.h"
 #include "kmes/user/reader_set_parts.h"
+#include "kmes/user/uncancelled.h"
 
 #define RETRY_FIRST_NS (50 * KMES_SET_NS_PER_MS)
 #define RETRY_MOST_NS (1000 * KMES_SET_NS_PER_MS)
@@ -50,19 +51,15 @@ static bool is_due(const struct kmes_set_cpu* cpu) {
     return !cpu->error || kmes_clock_monotonic_ns() >= cpu->retry_at_ns;
 }
 
-/* Returns 1 if the ring has an event of `sequence` or later, 0 if not, and the negative error
- * number if it cannot be attached or read now. A ring contains its last event, unless a resize
- * left no room for it. It then counts as the ring of another producer. */
-static int has_reached(const struct kmes_reader_config* config, __u64 sequence) {
-    struct kmes_reader_config from_tail = *config;
-    const struct kmes_reader_place none = {0};
+/* Returns 1 if the ring has an event of `sequence` or later, otherwise 0. Returns a negative error
+ * number if the ring cannot be attached or read now. A ring contains its last event, unless a
+ * resize left no room for it. It then counts as the ring of another producer. */
+static int has_reached(const struct kmes_reader_config* from_tail, __u64 sequence) {
     struct kmes_event_view view;
     struct kmes_reader reader;
     bool is_reached = false;
-    int result;
+    int result = kmes_reader_open(&reader, from_tail);
 
-    from_tail.place = none;
-    result = kmes_reader_open(&reader, &from_tail);
     if (result) return result;
     while (!is_reached && (result = kmes_reader_peek(&reader, &view)) == KMES_READ_EVENT) {
         const __u64 found = view.sequence;
@@ -79,16 +76,20 @@ static int has_reached(const struct kmes_reader_config* config, __u64 sequence) 
 static int resume(struct kmes_set_cpu* cpu) {
     const struct kmes_reader_place* place = &cpu->config.place;
     struct kmes_reader* reader = &cpu->reader;
-    int is_reached;
+    struct kmes_reader_config from_tail = cpu->config;
+    const struct kmes_reader_place none = {0};
+    int is_reached, error;
 
     if (!place->is_known) return KMES_RESUMED_NO_PLACE;
     if (place->session != reader->mapping.session) return KMES_RESUMED_NEW_SESSION;
     if (place->session) return KMES_RESUMED_GOES_ON;
-    is_reached = has_reached(&cpu->config, place->last_sequence);
+    from_tail.place = none;
+    is_reached = has_reached(&from_tail, place->last_sequence);
     if (is_reached < 0) return is_reached;
     if (is_reached) return KMES_RESUMED_GOES_ON;
-    reader->has_sequence = false;
-    return KMES_RESUMED_NEW_SESSION;
+    kmes_reader_close(reader);
+    error = kmes_reader_open(reader, &from_tail);
+    return error ? error : KMES_RESUMED_NEW_SESSION;
 }
 
 static void open_cpu(struct kmes_set_cpu* cpu) {
@@ -154,6 +155,7 @@ static int copy_options(struct kmes_reader_set_options* wanted,
 static int check_options(struct kmes_reader_set_options* options) {
     if (!options->watermark_bytes != !options->watermark_ns) return -EINVAL;
     if (!options->configure != !options->cpus) return -EINVAL;
+    if (options->places && !options->place) return -EINVAL;
     if (options->is_read_only && (options->is_exclusive || options->configure)) return -EINVAL;
     if (options->configure) return 0;
     options->configure = configure_by_libkmes;
@@ -170,7 +172,8 @@ static struct kmes_reader_set* allocate(unsigned cpus) {
     set->buffer_bytes = BUFFER_BYTES;
     set->buffer = (__u8*)malloc(set->buffer_bytes);
     set->words = (struct kmes_futex_wait*)calloc(cpus, sizeof(set->words[0]));
-    if (set->buffer && set->words) return set;
+    set->life = kmes_life_begin();
+    if (set->buffer && set->words && set->life) return set;
     kmes_reader_set_close(set);
     return NULL;
 }
@@ -191,6 +194,7 @@ static void open_all(struct kmes_reader_set* set) {
 
 int kmes_reader_set_open(struct kmes_reader_set** set,
                          const struct kmes_reader_set_options* options) {
+    KMES_UNCANCELLED;
     struct kmes_reader_set_options wanted = {0};
     int error = 0, cpus;
 
@@ -214,18 +218,20 @@ int kmes_reader_set_open(struct kmes_reader_set** set,
 }
 
 void kmes_reader_set_close(struct kmes_reader_set* set) {
+    KMES_UNCANCELLED;
     unsigned i;
 
     if (!set) return;
     kmes_set_close_handle(set);
     for (i = 0; i < set->cpus; i++)
         if (set->cpu[i].is_open) kmes_reader_close(&set->cpu[i].reader);
+    kmes_life_end(set->life);
     free(set->words);
     free(set->buffer);
     free(set);
 }
 
-/* -- What it is like --------------------------------------------------------------------------- */
+/* -- Its state --------------------------------------------------------------------------------- */
 
 unsigned kmes_reader_set_cpus(const struct kmes_reader_set* set) {
     return set->cpus;
@@ -237,6 +243,8 @@ int kmes_reader_set_error(const struct kmes_reader_set* set, unsigned cpu) {
     if (cpu >= set->cpus) return -EINVAL;
     kmes_set_lock(set);
     error = set->cpu[cpu].error;
+    /* The buffer of a killed producer stays readable, and shows nothing of its end. */
+    if (!error && set->cpu[cpu].is_open) error = set->cpu[cpu].reader.producer_error;
     kmes_set_unlock(set);
     return error;
 }
@@ -361,6 +369,7 @@ static int look_by(struct kmes_reader_set* set, struct kmes_event_view* view,
 
 static int next_by(struct kmes_reader_set* set, struct kmes_event_view* view,
                    int (*get)(struct kmes_reader_set* set, struct kmes_event_view* view)) {
+    KMES_UNCANCELLED; /* the lock is taken here, and an attach may follow */
     bool is_locked = kmes_set_enter_look(set);
     int found = look_by(set, view, get);
 
@@ -392,6 +401,15 @@ bool kmes_reader_set_release(struct kmes_reader_set* set) {
     return was_peeked && kmes_reader_release(&set->cpu[set->turn].reader);
 }
 
+/* -EBADF: the function has closed the set, which must not be used any more. */
+static int deliver(struct kmes_reader_set* set, const struct kmes_event_view* view,
+                   kmes_event_function function, void* context) {
+    struct kmes_object_life* life = kmes_life_hold(set->life);
+    const int result = function(context, view);
+
+    return kmes_life_drop(life) && result >= 0 ? -EBADF : result;
+}
+
 int kmes_reader_set_consume(struct kmes_reader_set* set, unsigned most,
                             kmes_event_function function, void* context) {
     unsigned count = 0;
@@ -404,7 +422,7 @@ int kmes_reader_set_consume(struct kmes_reader_set* set, unsigned most,
         if (found < 0) return found;
         if (found == KMES_READ_EMPTY) break;
         count++;
-        result = function(context, &view);
+        result = deliver(set, &view, function, context);
         if (result < 0) return result;
         if (result) break;
     }

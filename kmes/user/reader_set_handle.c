@@ -26,10 +26,13 @@
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "kmes/user/fork_lock.h"
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/reader_set_parts.h"
+#include "kmes/user/uncancelled.h"
 
 enum owner { OWNER_CALLER, OWNER_THREAD };
 
@@ -38,16 +41,65 @@ struct kmes_set_handle {
     struct kmes_set_handle* next; /* of all handles of this process, for fork */
     struct kmes_futex_wait* words;
     pthread_t thread;
-    pthread_mutex_t lock; /* for all fields below, and for the readers while the thread owns them */
+    __u32 lock; /* for all fields below, and for the readers while the thread owns them */
     enum owner owner;
     __u32 changes; /* the word that ends a sleep of the thread */
     bool is_closing;
-    bool is_mine;     /* only for the caller, without the lock: the caller is the owner */
-    bool is_of_child; /* a child of fork has neither thread nor descriptor */
+    bool is_mine;            /* only for the caller, without the lock: the caller is the owner */
+    bool is_of_child;        /* a child of fork has neither thread nor descriptor */
+    bool is_locked_for_fork; /* during a fork: it took the lock */
     __u64 device;
     __u64 inode;
     int fd;
 };
+
+/* -- The lock ---------------------------------------------------------------------------------- */
+
+/*
+ * A fork must wait for this lock. The thread may just be changing a buffer, and the child continues
+ * with these readers. The child could not repair them: fork copies one page after the other while
+ * the thread goes on, so nothing in the memory of the child says what is whole.
+ *
+ * But the lock is held during an attach of up to 30 s. Its holder therefore does not block signals,
+ * and a handler may fork during the call that it has interrupted. The lock names its holder in the
+ * word that takes it, so that this fork does not wait for its own thread. The interrupted call
+ * continues in the parent and in the child.
+ */
+#define HAS_WAITERS 0x80000000u /* beside the number of the holder; 0: the lock is free */
+
+static __u32 this_thread(void) {
+    return (__u32)syscall(SYS_gettid);
+}
+
+static bool is_locked_here(const struct kmes_set_handle* handle) {
+    return (__atomic_load_n(&handle->lock, __ATOMIC_RELAXED) & ~HAS_WAITERS) == this_thread();
+}
+
+static bool change_lock(struct kmes_set_handle* handle, __u32* seen, __u32 wanted) {
+    return __atomic_compare_exchange_n(&handle->lock, seen, wanted, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+static void lock(struct kmes_set_handle* handle) {
+    const __u32 self = this_thread();
+    __u32 seen = 0;
+
+    if (change_lock(handle, &seen, self)) return;
+    for (;;) {
+        if (seen == 0) {
+            /* Others may still wait. */
+            if (change_lock(handle, &seen, self | HAS_WAITERS)) return;
+        } else if ((seen & HAS_WAITERS) || change_lock(handle, &seen, seen | HAS_WAITERS)) {
+            kmes_futex_wait(&handle->lock, seen | HAS_WAITERS, KMES_NO_TIMEOUT);
+            seen = __atomic_load_n(&handle->lock, __ATOMIC_RELAXED);
+        }
+    }
+}
+
+static void unlock(struct kmes_set_handle* handle) {
+    if (__atomic_exchange_n(&handle->lock, 0, __ATOMIC_RELEASE) & HAS_WAITERS)
+        kmes_futex_wake_all(&handle->lock);
+}
 
 /* -- The descriptor ---------------------------------------------------------------------------- */
 
@@ -117,9 +169,9 @@ static bool wait_for_watermark(struct kmes_set_handle* handle) {
         const __u64 step_ns = kmes_set_watermark_step_ns(set, end_ns);
 
         if (!step_ns) break;
-        pthread_mutex_unlock(&handle->lock);
+        unlock(handle);
         kmes_futex_wait(&handle->changes, before, step_ns);
-        pthread_mutex_lock(&handle->lock);
+        lock(handle);
         if (!is_at_work(handle) || handle->changes != before) return false;
     }
     return true;
@@ -139,9 +191,9 @@ static bool watch_once(struct kmes_set_handle* handle) {
         kmes_set_end_waits(set, 0);
         return !set->options.watermark_bytes || wait_for_watermark(handle);
     }
-    pthread_mutex_unlock(&handle->lock);
+    unlock(handle);
     result = kmes_set_sleep_on(&sleep);
-    pthread_mutex_lock(&handle->lock);
+    lock(handle);
     if (is_at_work(handle)) {
         __u64 slept_ns = kmes_set_slept_ns(&sleep, result);
 
@@ -156,54 +208,46 @@ static bool watch_once(struct kmes_set_handle* handle) {
 static void* watch(void* argument) {
     struct kmes_set_handle* handle = (struct kmes_set_handle*)argument;
 
-    pthread_mutex_lock(&handle->lock);
+    lock(handle);
     while (!handle->is_closing) {
         if (handle->owner == OWNER_CALLER) {
             const __u32 before = handle->changes;
 
-            pthread_mutex_unlock(&handle->lock);
+            unlock(handle);
             kmes_futex_wait(&handle->changes, before, KMES_NO_TIMEOUT);
-            pthread_mutex_lock(&handle->lock);
+            lock(handle);
         } else if (watch_once(handle) && is_at_work(handle)) {
             handle->owner = OWNER_CALLER;
             make_readable(handle);
         }
     }
-    pthread_mutex_unlock(&handle->lock);
+    unlock(handle);
     return NULL;
-}
-
-/* All signals are blocked: the handlers of the program run in its own threads. */
-static int start_thread(struct kmes_set_handle* handle) {
-    sigset_t all, before;
-    int error;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    error = pthread_create(&handle->thread, NULL, watch, handle);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -error;
 }
 
 /* -- fork -------------------------------------------------------------------------------------- */
 
 /* A child has the memory of all handles and none of their threads. */
-static pthread_mutex_t all_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct kmes_fork_lock all_lock = KMES_FORK_LOCK_INITIALIZER;
 static struct kmes_set_handle* all_handles;
-static pthread_once_t is_prepared_for_fork = PTHREAD_ONCE_INIT;
 
 static void lock_all(void) {
     struct kmes_set_handle* handle;
 
-    pthread_mutex_lock(&all_lock);
-    for (handle = all_handles; handle; handle = handle->next) pthread_mutex_lock(&handle->lock);
+    kmes_fork_lock_take(&all_lock);
+    for (handle = all_handles; handle; handle = handle->next) {
+        /* Otherwise a signal handler forks during a call of this thread. */
+        handle->is_locked_for_fork = !is_locked_here(handle);
+        if (handle->is_locked_for_fork) lock(handle);
+    }
 }
 
 static void unlock_all(void) {
     struct kmes_set_handle* handle;
 
-    for (handle = all_handles; handle; handle = handle->next) pthread_mutex_unlock(&handle->lock);
-    pthread_mutex_unlock(&all_lock);
+    for (handle = all_handles; handle; handle = handle->next)
+        if (handle->is_locked_for_fork) unlock(handle);
+    kmes_fork_lock_release(&all_lock);
 }
 
 /* Runs before the child can close the descriptor and open another file with its number. The eventfd
@@ -213,39 +257,55 @@ static void give_up_in_child(void) {
 
     for (handle = all_handles; handle; handle = handle->next) {
         handle->is_of_child = true;
+        handle->lock = 0; /* its holder has another number in the child, or does not exist */
         if (is_still_ours(handle)) close(handle->fd);
     }
-    unlock_all();
     all_handles = NULL;
+    kmes_fork_lock_release(&all_lock);
 }
 
-static void prepare_for_fork(void) {
+KMES_FORK_LOCK_SETUP_LAST static void watch_forks(void) {
     pthread_atfork(lock_all, unlock_all, give_up_in_child);
 }
 
 static void enlist(struct kmes_set_handle* handle) {
-    pthread_mutex_lock(&all_lock);
+    kmes_fork_lock_take(&all_lock);
     handle->next = all_handles;
     all_handles = handle;
-    pthread_mutex_unlock(&all_lock);
+    kmes_fork_lock_release(&all_lock);
 }
 
+/* The list of a child is empty. Its only thread may just be here. */
 static void delist(struct kmes_set_handle* handle) {
     struct kmes_set_handle** at;
 
-    pthread_mutex_lock(&all_lock);
-    for (at = &all_handles; *at != handle;) at = &(*at)->next;
-    *at = handle->next;
-    pthread_mutex_unlock(&all_lock);
+    kmes_fork_lock_take(&all_lock);
+    for (at = &all_handles; *at && *at != handle;) at = &(*at)->next;
+    if (*at) *at = handle->next;
+    kmes_fork_lock_release(&all_lock);
 }
 
 /* -- Open and close ---------------------------------------------------------------------------- */
 
 static void free_handle(struct kmes_set_handle* handle) {
     if (handle->fd >= 0 && !handle->is_of_child && is_still_ours(handle)) close(handle->fd);
-    pthread_mutex_destroy(&handle->lock);
     free(handle->words);
     free(handle);
+}
+
+/* All signals are blocked: the handlers of the program run in its own threads. No handler forks
+ * between the two steps either. A fork of another thread finds a handle without a thread. */
+static int start_thread(struct kmes_set_handle* handle) {
+    sigset_t all, before;
+    int error;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    enlist(handle);
+    error = pthread_create(&handle->thread, NULL, watch, handle);
+    if (error) delist(handle);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -error;
 }
 
 static int make_handle(struct kmes_reader_set* set, struct kmes_set_handle** made) {
@@ -257,15 +317,10 @@ static int make_handle(struct kmes_reader_set* set, struct kmes_set_handle** mad
     handle->fd = -1;
     handle->owner = OWNER_CALLER;
     handle->is_mine = true;
-    pthread_mutex_init(&handle->lock, NULL);
     handle->words =
         (struct kmes_futex_wait*)calloc(KMES_FUTEX_WAIT_ANY_MAX, sizeof(*handle->words));
     error = handle->words ? open_descriptor(handle) : -ENOMEM;
-    if (!error) {
-        enlist(handle); /* before the thread: a fork in between finds a handle without one */
-        error = start_thread(handle);
-        if (error) delist(handle);
-    }
+    if (!error) error = start_thread(handle);
     if (error)
         free_handle(handle);
     else
@@ -279,9 +334,9 @@ static bool is_lost(const struct kmes_set_handle* handle) {
 }
 
 int kmes_reader_set_fd(struct kmes_reader_set* set) {
+    KMES_UNCANCELLED;
     int error;
 
-    pthread_once(&is_prepared_for_fork, prepare_for_fork);
     if (set->handle && is_lost(set->handle)) kmes_set_close_handle(set);
     if (!set->handle) {
         error = make_handle(set, &set->handle);
@@ -296,10 +351,10 @@ void kmes_set_close_handle(struct kmes_reader_set* set) {
     if (!handle) return;
     set->handle = NULL;
     if (!handle->is_of_child) {
-        pthread_mutex_lock(&handle->lock);
+        lock(handle);
         handle->is_closing = true;
         end_sleep(handle);
-        pthread_mutex_unlock(&handle->lock);
+        unlock(handle);
         pthread_join(handle->thread, NULL);
         kmes_set_end_waits(set, 0); /* those of the thread */
         delist(handle);
@@ -323,21 +378,21 @@ static void take_readers(struct kmes_set_handle* handle) {
 }
 
 static void give_readers(struct kmes_set_handle* handle) {
-    pthread_mutex_lock(&handle->lock);
+    lock(handle);
     make_unreadable(handle);
     handle->owner = OWNER_THREAD;
     handle->is_mine = false;
     end_sleep(handle);
-    pthread_mutex_unlock(&handle->lock);
+    unlock(handle);
 }
 
 /* True: the thread is the owner, and is locked out. */
 static bool lock_out(struct kmes_set_handle* handle) {
     if (is_absent(handle) || handle->is_mine) return false;
-    pthread_mutex_lock(&handle->lock);
+    lock(handle);
     if (handle->owner == OWNER_THREAD) return true;
     handle->is_mine = true;
-    pthread_mutex_unlock(&handle->lock);
+    unlock(handle);
     return false;
 }
 
@@ -357,13 +412,13 @@ void kmes_set_leave_look(struct kmes_reader_set* set, bool is_locked, int found)
         take_readers(handle);
     else
         end_sleep(handle); /* the check may have changed a buffer, or the time of a retry */
-    pthread_mutex_unlock(&handle->lock);
+    unlock(handle);
 }
 
 void kmes_set_enter_wait(struct kmes_reader_set* set) {
     if (!lock_out(set->handle)) return;
     take_readers(set->handle);
-    pthread_mutex_unlock(&set->handle->lock);
+    unlock(set->handle);
 }
 
 void kmes_set_leave_wait(struct kmes_reader_set* set, bool is_over) {
@@ -373,11 +428,11 @@ void kmes_set_leave_wait(struct kmes_reader_set* set, bool is_over) {
 void kmes_set_lock(const struct kmes_reader_set* set) {
     struct kmes_set_handle* handle = set->handle;
 
-    if (!is_absent(handle) && !handle->is_mine) pthread_mutex_lock(&handle->lock);
+    if (!is_absent(handle) && !handle->is_mine) lock(handle);
 }
 
 void kmes_set_unlock(const struct kmes_reader_set* set) {
     struct kmes_set_handle* handle = set->handle;
 
-    if (!is_absent(handle) && !handle->is_mine) pthread_mutex_unlock(&handle->lock);
+    if (!is_absent(handle) && !handle->is_mine) unlock(handle);
 }

@@ -8,6 +8,7 @@
 #define KMES_USER_READER_SET_PARTS_H
 
 #include "kmes/user/futex.h"
+#include "kmes/user/object_life.h"
 #include "kmes/user/reader_set.h"
 
 KMES_EXTERN_C_BEGIN
@@ -29,6 +30,7 @@ struct kmes_set_handle;
 
 struct kmes_reader_set {
     struct kmes_reader_set_options options;
+    struct kmes_object_life* life;
     struct kmes_set_handle* handle; /* NULL: kmes_reader_set_fd was not called */
     struct kmes_futex_wait* words;
     __u8* buffer;

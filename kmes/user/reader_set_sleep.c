@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "kmes/user/reader_set_parts.h"
+#include "kmes/user/uncancelled.h"
 
 #define LOOK_EVERY_NS (10 * KMES_SET_NS_PER_MS) /* for changes without a wake */
 #define STEPS_OF_WATERMARK 8
@@ -20,7 +21,7 @@ static bool had_no_answer(const struct kmes_reader* reader) {
 }
 
 /* The CPUs mostly have one producer. If it does not answer for one of them, the next one asks after
- * a later sleep: otherwise each would wait for it, long after the caller's time. */
+ * a later sleep. Otherwise each would wait for it, long after the caller's time. */
 bool kmes_set_end_waits(struct kmes_reader_set* set, __u64 slept_ns) {
     const unsigned first = set->asks_first;
     bool looks_again = false;
@@ -231,6 +232,7 @@ static int wait_until(struct kmes_reader_set* set, __u64 deadline_ns) {
 }
 
 int kmes_reader_set_wait(struct kmes_reader_set* set, __u64 timeout_ns) {
+    KMES_UNCANCELLED;
     const __u64 deadline_ns = kmes_set_deadline_ns(timeout_ns);
     int result;
 

@@ -432,6 +432,103 @@ TEST_F(ReaderSetTest, GoesOnWhereAnEarlierSetHasLeftOff) {
     EXPECT_EQ(11u, last_[1]);
 }
 
+// The losses that a set counts for a ring that is overwritten several times before the first read.
+class FirstLossTest : public ReaderSetTest {
+  protected:
+    void start_small(const ResumeState& resume = {}) {
+        ProducerOptions options = test_options(1);
+
+        options.capacity_bytes = k64KiB;
+        options.resume = resume;
+        producer_ = std::make_unique<Producer>(options);
+        ASSERT_EQ(0, producer_->start_without_registry());
+        producer_->serve(address_);
+    }
+    void open(const kmes_reader_place* place = nullptr) {
+        kmes_reader_set_options options = {};
+
+        options.place = place;
+        options.places = place ? 1 : 0;
+        ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
+    }
+    uint64_t place() const { return kmes_reader_set_get_place(set_, 0).last_sequence; }
+    void expect_counted(uint64_t last, uint64_t count) {
+        const uint64_t before = place();
+        kmes_event_view view;
+        uint64_t delivered = 0;
+
+        emit(0, static_cast<int>(count));
+        while (kmes_reader_set_next(set_, &view) == KMES_READ_EVENT) delivered++;
+        const uint64_t lost = kmes_reader_set_statistics(set_, 0).lost;
+
+        EXPECT_LT(0u, lost);
+        EXPECT_EQ(last + count, place());
+        EXPECT_EQ(last + count - before, delivered + lost);
+    }
+};
+
+TEST_F(FirstLossTest, IsCountedSinceTheAttachToAnEmptyRing) {
+    start_small();
+    open();
+    expect_counted(0, 20000);
+}
+
+TEST_F(FirstLossTest, IsCountedSinceTheAttachToARingWithEvents) {
+    start_small();
+    emit(0, 20000);
+    open();
+    const uint64_t gone = place();
+
+    EXPECT_LT(0u, gone) << "before the attach";
+    EXPECT_GT(20000u, gone);
+    expect_counted(20000, 20000);
+}
+
+TEST_F(FirstLossTest, IsCountedSinceAPlaceFromBeforeTheFirstEvent) {
+    start_small();
+    open();
+    const kmes_reader_place kept = kmes_reader_set_get_place(set_, 0);
+
+    EXPECT_TRUE(kept.is_known);
+    kmes_reader_set_close(set_);
+    emit(0, 20000);
+    open(&kept);
+    EXPECT_EQ(KMES_RESUMED_GOES_ON, kmes_reader_set_resumed(set_, 0));
+    kmes_event_view view;
+
+    ASSERT_EQ(KMES_READ_EVENT, kmes_reader_set_next(set_, &view));
+    EXPECT_LT(1u, view.sequence);
+    EXPECT_EQ(view.sequence - 1, view.lost_before);
+}
+
+// The empty ring looks like that of a new session. Its next event has not the number 1.
+TEST_F(FirstLossTest, IsCountedSinceTheAttachToAResumedProducer) {
+    start_small();
+    emit(0, 500);
+    const ResumeState state = producer_->retire();
+
+    start_small(state);
+    open();
+    EXPECT_EQ(500u, place());
+    expect_counted(500, 20000);
+}
+
+TEST_F(FirstLossTest, IsCountedSinceTheAttachToARingThatAShrinkHasEmptied) {
+    ProducerOptions options = test_options(1);
+
+    options.capacity_bytes = 1 << 20;
+    options.max_event_bytes = 1 << 20;
+    producer_ = std::make_unique<Producer>(options);
+    ASSERT_EQ(0, producer_->start_without_registry());
+    producer_->serve(address_);
+    emit(0, 6);
+    ASSERT_EQ(0, producer_->emit(0, "t", std::vector<std::byte>(100000)));
+    ASSERT_EQ(0, producer_->resize(k64KiB));
+    open();
+    EXPECT_EQ(7u, place());
+    expect_counted(7, 20000);
+}
+
 // A kernel's rings, which have no session. One attach gets a ring that cannot be read.
 struct Kernel {
     kmes_attach_functions real = {};
@@ -598,14 +695,16 @@ TEST_F(ReaderSetTest, OptionsThatContradictAreRefused) {
     start(1);
     kmes_reader_set_options bytes_alone = {}, time_alone = {}, no_count = {};
     kmes_reader_set_options read_only_alone = {}, read_only_configured = refusing_.options();
+    kmes_reader_set_options no_place = {};
 
     bytes_alone.watermark_bytes = 1;
     time_alone.watermark_ns = 1;
     no_count.configure = Refusing::configure;
     read_only_alone.is_read_only = read_only_alone.is_exclusive = true;
     read_only_configured.is_read_only = true;
+    no_place.places = 2;
     for (const auto* options :
-         {&bytes_alone, &time_alone, &no_count, &read_only_alone, &read_only_configured})
+         {&bytes_alone, &time_alone, &no_count, &read_only_alone, &read_only_configured, &no_place})
         EXPECT_EQ(-EINVAL, kmes_reader_set_open(&set_, options));
     kmes_reader_set_close(nullptr);
 }

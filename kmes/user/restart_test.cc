@@ -111,6 +111,70 @@ TEST_F(RestartTest, ReaderComesOverToTheNextProducer) {
     EXPECT_EQ(3u, reader_.statistics.switches);
 }
 
+// A new session numbers its events from 1 on.
+TEST_F(RestartTest, ReaderThatComesOverLateCountsWhatItMissed) {
+    constexpr uint64_t kEvents = 5000;  // more than a ring holds
+
+    start("a", 3);
+    ASSERT_EQ(0, open());
+    EXPECT_EQ("aaa", drain());
+    kill_producer();
+    start("b", kEvents);
+    std::string seen;
+
+    EXPECT_TRUE(comes_true([&] {
+        kmes_reader_wait(&reader_, kLimitNs);
+        seen += drain();
+        return !seen.empty();
+    }));
+    EXPECT_LT(seen.size(), kEvents);
+    EXPECT_EQ(kEvents, seen.size() + reader_.statistics.lost);
+    // A reader that opens with a place of the first session has missed as much.
+    const auto lost = reader_.statistics.lost;
+    const struct kmes_reader_place place = {1, 3, true};
+    kmes_reader_close(&reader_);
+    config_.place = place;
+    ASSERT_EQ(0, open());
+    EXPECT_EQ(seen, drain());
+    EXPECT_EQ(lost, reader_.statistics.lost);
+    // One without a place begins here.
+    kmes_reader_close(&reader_);
+    config_.place = {};
+    ASSERT_EQ(0, open());
+    EXPECT_EQ(seen, drain());
+    EXPECT_EQ(0u, reader_.statistics.lost);
+}
+
+TEST_F(RestartTest, SetTellsThatItsProducerWasKilled) {
+    struct kmes_reader_set* set = nullptr;
+
+    start("a", 1);
+    ASSERT_EQ(0, kmes_reader_set_open(&set, nullptr));
+    EXPECT_EQ(0, kmes_reader_set_error(set, 0));
+    kill_producer();
+    EXPECT_TRUE(comes_true([&] {
+        kmes_reader_set_wait(set, kLimitNs);
+        struct kmes_event_view view;
+        while (kmes_reader_set_next(set, &view) == KMES_READ_EVENT) continue;
+        return kmes_reader_set_error(set, 0) == -ENOSYS;
+    }));
+    start("b", 1);
+    EXPECT_TRUE(comes_true([&] {
+        kmes_reader_set_wait(set, kLimitNs);
+        struct kmes_event_view view;
+        return kmes_reader_set_next(set, &view) == KMES_READ_EVENT;
+    }));
+    EXPECT_EQ(0, kmes_reader_set_error(set, 0));
+    kmes_reader_set_close(set);
+}
+
+TEST_F(RestartTest, BadAddressIsNoMissingCpu) {
+    setenv("KMES_SOCKET", "@", 1);
+    EXPECT_EQ(-EINVAL, open());
+    setenv("KMES_SOCKET", std::string(200, 'x').c_str(), 1);
+    EXPECT_EQ(-ENAMETOOLONG, open());
+}
+
 TEST_F(RestartTest, ReaderWithoutATimeLimitComesOverToo) {
     start("a", 1);
     ASSERT_EQ(0, open());

@@ -16,6 +16,7 @@
 #include <system_error>
 
 #include "kmes/user/file_size_signal.h"
+#include "kmes/user/uncancelled.h"
 
 namespace kmes {
 namespace {
@@ -226,6 +227,7 @@ ResumeState ResumeState::from_text(const std::string& text, const std::string& n
 }
 
 void ResumeState::save(const std::string& path) const {
+    const Uncancelled uncancelled;
     FileSizeSignalBlocked blocked;
     std::string end = end_of_links(path);
 
@@ -249,6 +251,7 @@ void ResumeState::save(const std::string& path) const {
 }
 
 ResumeState ResumeState::take(const std::string& path) {
+    const Uncancelled uncancelled;
     std::string end = end_of_links(path);
 
     if (!is_replaceable(path, end)) fail_state(EINVAL, path + ": wanted a regular file");

@@ -3,13 +3,16 @@
 // after a crash.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <fstream>
@@ -275,6 +278,116 @@ TEST_F(ServeTest, BoundSocketThatDoesNotListenYetIsInUse) {
     EXPECT_EQ(EADDRINUSE, serve_error(*producer, address_));
     close(fd);
     EXPECT_EQ(0, serve_error(*producer, address_));
+}
+
+// -- A program that closes all its descriptors ------------------------------------------------
+
+// Opens files until they have the numbers of all descriptors that were closed.
+std::vector<int> reopened(const std::string& path, int highest) {
+    std::vector<int> files;
+
+    do {
+        files.push_back(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    } while (files.back() < highest);
+    return files;
+}
+
+bool all_are_open(const std::vector<int>& files, const std::string& path) {
+    struct stat status = {}, wanted = {};
+
+    if (stat(path.c_str(), &wanted) != 0) return false;
+    return std::ranges::all_of(
+        files, [&](int fd) { return fstat(fd, &status) == 0 && status.st_ino == wanted.st_ino; });
+}
+
+// A client attaches before and after the program has closed everything. `path`: a file of the
+// program. Returns 0, or the line that failed.
+int serve_across_closefrom(const std::string& address, const std::string& path) {
+    auto producer = started();
+
+    if (serve_error(*producer, address) != 0) return __LINE__;
+    // Descriptors of the process that a fork leaves: the numbers that are closed.
+    const int highest = dup(0);
+
+    closefrom(3);
+    const std::vector<int> files = reopened(path, highest);
+    // The mapping still works. No descriptor can be handed out before the next buffers.
+    if (producer->emit(0, "a") != 0) return __LINE__;
+    {
+        Attachment attachment;
+
+        if (producer->attach(&attachment) != 0) return __LINE__;
+        if (attachment.buffers[0]->metadata_fd() != -1) return __LINE__;
+        if (attachment.buffers[0]->data_fd() != -1) return __LINE__;
+    }
+    if (producer->resize(1 << 20) != 0) return __LINE__;
+    if (!all_are_open(files, path)) return __LINE__;
+    {
+        Attachment attachment;
+
+        if (producer->attach(&attachment) != 0) return __LINE__;
+        if (attachment.buffers[0]->metadata_fd() < 0) return __LINE__;
+    }
+    // The socket is gone.
+    producer->stop_serving();
+    if (!all_are_open(files, path)) return __LINE__;
+    if (serve_error(*producer, address) != 0) return __LINE__;
+    if (attach_error(address) != 0) return __LINE__;
+    producer.reset();
+    return all_are_open(files, path) ? 0 : __LINE__;
+}
+
+TEST_F(ServeTest, FilesOfAProgramThatClosesAllDescriptorsStayOpen) {
+    const pid_t child = fork();
+
+    if (child == 0) _exit(serve_across_closefrom(address_, folder_.path("file")) % 256);
+    int status = -1;
+
+    ASSERT_EQ(child, waitpid(child, &status, 0));
+    EXPECT_EQ(0, WEXITSTATUS(status)) << "a line of serve_across_closefrom, modulo 256";
+    EXPECT_TRUE(WIFEXITED(status));
+}
+
+// Root may connect whatever the mode says.
+void drop_capabilities() {
+    struct __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+    struct __user_cap_data_struct none[2] = {};
+
+    if (syscall(SYS_capset, &header, none) != 0) _exit(100);
+}
+
+// `mode` forbids the owner to connect. Returns the errors for a socket that is bound, and for one
+// that its process has left, as 1000 * bound + left.
+int serve_errors_of_mode(Producer& producer, const std::string& address, mode_t mode) {
+    struct sockaddr_un name;
+    socklen_t length;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+    EXPECT_EQ(0, kmes_socket_address(address.c_str(), &name, &length));
+    EXPECT_EQ(0, bind(fd, reinterpret_cast<struct sockaddr*>(&name), length));
+    EXPECT_EQ(0, chmod(address.c_str(), mode));
+    const int bound = serve_error(producer, address);
+
+    close(fd);
+    return 1000 * bound + serve_error(producer, address);
+}
+
+TEST_F(ServeTest, SocketThatItsOwnerMayNotConnectToIsTakenAfterACrash) {
+    for (const mode_t mode : {060, 0}) {
+        const std::string address = folder_.path("mode" + std::to_string(mode));
+        const pid_t child = fork();
+
+        if (child == 0) {
+            drop_capabilities();
+            auto producer = started();
+
+            _exit(serve_errors_of_mode(*producer, address, mode) == 1000 * EADDRINUSE ? 0 : 1);
+        }
+        int status = -1;
+
+        ASSERT_EQ(child, waitpid(child, &status, 0));
+        EXPECT_EQ(0, status) << mode;
+    }
 }
 
 // -- Two privileges ----------------------------------------------------------------------------

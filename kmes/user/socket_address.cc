@@ -4,7 +4,6 @@
 
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "kmes/user/fork_lock.h"
 #include "kmes/user/socket_protocol.h"
 
 namespace kmes {
@@ -43,7 +43,8 @@ struct Address {
         if (error || text.find('\0') != std::string::npos)
             fail_address(error ? -error : EINVAL,
                          "\"" + text +
-                             "\" is no address; a path of at most 107 bytes is, or '@' and a name");
+                             "\" is not an address; expected a path of at most 107 bytes, or '@' "
+                             "and a name");
     }
 
     const struct sockaddr* get() const { return reinterpret_cast<const struct sockaddr*>(&socket); }
@@ -60,9 +61,8 @@ struct Listening {
     struct stat status;
 };
 
-// Fork waits for this lock, so that a child finds a consistent list. No signal handler that forks
-// can interrupt its holder.
-std::mutex listening_mutex;
+// Fork waits for this lock, so that a child finds a consistent list.
+struct kmes_fork_lock listening_lock = KMES_FORK_LOCK_INITIALIZER;
 std::vector<Listening>& listening() {
     static auto* list = new std::vector<Listening>();  // never destroyed: a child may fork at exit
 
@@ -77,30 +77,23 @@ void close_in_child() {
         if (fstat(entry.fd, &status) == 0 && is_same_file(status, entry.status)) close(entry.fd);
     }
     listening().clear();
-    listening_mutex.unlock();
+    kmes_fork_lock_release(&listening_lock);
 }
+
+// Runs before any thread or signal handler that could fork.
+const int fork_error =
+    pthread_atfork([] { kmes_fork_lock_take(&listening_lock); },
+                   [] { kmes_fork_lock_release(&listening_lock); }, close_in_child);
 
 class ListeningGuard {
   public:
     ListeningGuard() {
-        static const int registered = pthread_atfork(
-            [] { listening_mutex.lock(); }, [] { listening_mutex.unlock(); }, close_in_child);
-        sigset_t all;
-
-        if (registered != 0) fail_address(registered, "cannot register with fork");
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-        listening_mutex.lock();
+        if (fork_error != 0) fail_address(fork_error, "cannot register with fork");
+        kmes_fork_lock_take(&listening_lock);
     }
-    ~ListeningGuard() {
-        listening_mutex.unlock();
-        pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    }
+    ~ListeningGuard() { kmes_fork_lock_release(&listening_lock); }
     ListeningGuard(const ListeningGuard&) = delete;
     ListeningGuard& operator=(const ListeningGuard&) = delete;
-
-  private:
-    sigset_t before_;
 };
 
 int make_socket() {
@@ -126,8 +119,8 @@ const char* why_not_served(int fd) {
     struct stat status = {};
 
     if (fstat(fd, &status) != 0) return "is not open";
-    if (!S_ISSOCK(status.st_mode)) return "is no socket";
-    if (socket_option(fd, SO_DOMAIN) != AF_UNIX) return "is no Unix socket";
+    if (!S_ISSOCK(status.st_mode)) return "is not a socket";
+    if (socket_option(fd, SO_DOMAIN) != AF_UNIX) return "is not a Unix socket";
     if (socket_option(fd, SO_TYPE) != SOCK_SEQPACKET) return "is not of type SOCK_SEQPACKET";
     return socket_option(fd, SO_ACCEPTCONN) == 1 ? nullptr : "does not listen";
 }
@@ -152,35 +145,61 @@ bool has_abstract_name(int fd) {
 }
 
 // A child would inherit the socket until it is closed. After that its number may be another file.
-void close_listening(int fd) {
-    struct stat status = {};
+void close_listening(KeptFd* fd) {
+    const int number = fd->number();
+    const KeptFd::Identity identity = fd->identity();
 
-    fstat(fd, &status);
-    close(fd);
+    fd->close();
     ListeningGuard guard;
 
-    std::erase_if(listening(), [fd, &status](const Listening& entry) {
-        return entry.fd == fd && is_same_file(entry.status, status);
+    std::erase_if(listening(), [number, &identity](const Listening& entry) {
+        return entry.fd == number && identity.is_file(entry.status);
     });
 }
 
-// True if a process has the path: it is bound to a socket, or it is no socket at all. The check
-// makes no connection. A connect by a socket of another type fails with EPROTOTYPE if any process
-// has the address, listening or not. It fails with ECONNREFUSED if none has it.
-bool is_in_use(const std::string& path) {
-    struct stat status = {};
+// Returns the error of a connect by a socket of another type. It makes no connection: EPROTOTYPE if
+// a process has the address, listening or not, and ECONNREFUSED if none has it.
+int connect_in_vain(const std::string& path) {
     Address address(path);
-
-    if (lstat(path.c_str(), &status) != 0) return false;  // bind returns the error
-    if (!S_ISSOCK(status.st_mode)) return true;
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0) fail_address(errno, "cannot check " + path);
-    int result = connect(fd, address.get(), address.length);
-    int error = errno;
+    int error = connect(fd, address.get(), address.length) == 0 ? 0 : errno;
 
     close(fd);
-    return result == 0 || (error != ECONNREFUSED && error != ENOENT);
+    return error;
+}
+
+// As connect_in_vain, for a socket file of this user whose mode lacks the permission of its owner
+// (serve(path, 060)). The file gets it for a moment. It is named by its descriptor, as another
+// process could put another file at the path.
+int connect_in_vain_as_owner(const std::string& path, const struct stat& status) {
+    int file = open(path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    const std::string opened = "/proc/self/fd/" + std::to_string(file);
+    struct stat now = {};
+    int error = EACCES;
+
+    if (file < 0) return error;
+    if (fstat(file, &now) == 0 && is_same_file(now, status) &&
+        chmod(opened.c_str(), (status.st_mode & 07777) | S_IWUSR) == 0) {
+        error = connect_in_vain(opened);
+        chmod(opened.c_str(), status.st_mode & 07777);
+    }
+    close(file);
+    return error;
+}
+
+// True if a process has the path: it is bound to a socket, or it is no socket at all.
+bool is_in_use(const std::string& path) {
+    struct stat status = {};
+
+    if (lstat(path.c_str(), &status) != 0) return false;  // bind returns the error
+    if (!S_ISSOCK(status.st_mode)) return true;
+    int error = connect_in_vain(path);
+
+    if (error == EACCES && status.st_uid == geteuid() && !(status.st_mode & S_IWUSR))
+        error = connect_in_vain_as_owner(path, status);
+    return error != ECONNREFUSED && error != ENOENT;
 }
 
 }  // namespace
@@ -205,9 +224,12 @@ class AddressLock {
     ~AddressLock() {
         std::lock_guard guard(mutex());
 
-        if (is_at_path()) unlink(path_.c_str());
+        // A program that has closed the file has lost the lock, and another producer may have it.
+        const bool is_held =
+            std::ranges::all_of(fds_, [](const KeptFd& fd) { return fd.get() >= 0; });
+
+        if (is_held && is_at_path()) unlink(path_.c_str());
         std::erase(locks(), this);
-        for (int fd : fds_) close(fd);
     }
     AddressLock(const AddressLock&) = delete;
     AddressLock& operator=(const AddressLock&) = delete;
@@ -261,14 +283,14 @@ class AddressLock {
         if (fd < 0) fail_address(errno, "cannot open the lock file " + path_);
         if (fstat(fd, &status_) == 0 && S_ISREG(status_.st_mode)) {
             if (AddressLock* other = holder(status_)) {
-                other->fds_.push_back(fd);  // a close would drop the lock
+                other->fds_.emplace_back(fd);  // a close would drop the lock
                 fail_in_use(path);
             }
             whole.l_type = F_WRLCK;
             whole.l_whence = SEEK_SET;
             if (fcntl(fd, F_SETLK, &whole) == 0) {
                 if (is_at_path()) {
-                    fds_.push_back(fd);
+                    fds_.emplace_back(fd);
                     locks().push_back(this);
                     return true;
                 }
@@ -288,7 +310,7 @@ class AddressLock {
     const std::string path_;
     const pid_t pid_ = getpid();
     struct stat status_ = {};
-    std::vector<int> fds_;
+    std::vector<KeptFd> fds_;
 };
 
 // -- The address -------------------------------------------------------------------------------
@@ -303,7 +325,7 @@ ListeningAddress::ListeningAddress(const std::string& address, unsigned mode)
     if (!is_abstract_ && is_in_use(address)) fail_in_use(address);
     if (!is_abstract_) lock_ = std::make_unique<AddressLock>(address);
     try {
-        fd_ = make_socket();
+        fd_ = KeptFd(make_socket());
         if (is_abstract_)
             bind_name(address);
         else
@@ -319,8 +341,8 @@ ListeningAddress::ListeningAddress(int listening_fd) : is_passed_(true) {
     if (const char* why = why_not_served(listening_fd))
         fail_address(EINVAL, "the passed descriptor " + std::to_string(listening_fd) + " " + why);
     take_socket(listening_fd);
-    fd_ = listening_fd;
-    is_abstract_ = has_abstract_name(fd_);
+    fd_ = KeptFd(listening_fd);
+    is_abstract_ = has_abstract_name(listening_fd);
 }
 
 ListeningAddress::~ListeningAddress() {
@@ -331,11 +353,11 @@ ListeningAddress::~ListeningAddress() {
 void ListeningAddress::bind_name(const std::string& address) {
     Address at(address);
 
-    if (bind(fd_, at.get(), at.length) != 0) {
+    if (bind(fd_.number(), at.get(), at.length) != 0) {
         if (errno == EADDRINUSE) fail_in_use(address);
         fail_address(errno, "cannot have the address " + address);
     }
-    if (listen(fd_, kBacklog) != 0) fail_address(errno, "cannot listen at " + address);
+    if (listen(fd_.number(), kBacklog) != 0) fail_address(errno, "cannot listen at " + address);
 }
 
 // Under the lock. The file first gets the mode of the socket less the umask; then the missing bits
@@ -346,9 +368,10 @@ void ListeningAddress::bind_path(const std::string& address, unsigned mode) {
     struct stat status = {};
 
     if (is_in_use(address)) fail_in_use(address);
-    if (fchmod(fd_, mode) != 0) fail_address(errno, "cannot set the permissions of " + address);
+    if (fchmod(fd_.number(), mode) != 0)
+        fail_address(errno, "cannot set the permissions of " + address);
     unlink(address.c_str());  // the socket of a dead producer, or nothing
-    if (bind(fd_, at.get(), at.length) != 0) {
+    if (bind(fd_.number(), at.get(), at.length) != 0) {
         if (errno == EADDRINUSE) fail_in_use(address);
         fail_address(errno, "cannot have the address " + address);
     }
@@ -359,7 +382,7 @@ void ListeningAddress::bind_path(const std::string& address, unsigned mode) {
     if ((status.st_mode & 07777) != mode &&
         fchmodat(AT_FDCWD, address.c_str(), mode, AT_SYMLINK_NOFOLLOW) != 0)
         fail_address(errno, "cannot set the permissions of " + address);
-    if (listen(fd_, kBacklog) != 0) fail_address(errno, "cannot listen at " + address);
+    if (listen(fd_.number(), kBacklog) != 0) fail_address(errno, "cannot listen at " + address);
     // A producer of an earlier version knows no lock, and may have taken the path for that of a
     // dead one.
     if (lstat(address.c_str(), &status) != 0 || status.st_dev != path_device_ ||
@@ -378,7 +401,7 @@ void ListeningAddress::release() {
 }
 
 void ListeningAddress::close_socket() {
-    if (fd_ >= 0) close_listening(std::exchange(fd_, -1));
+    if (fd_.number() >= 0) close_listening(&fd_);
 }
 
 }  // namespace kmes

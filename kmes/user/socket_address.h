@@ -24,6 +24,8 @@
 #include <memory>
 #include <string>
 
+#include "kmes/user/kept_fd.h"
+
 namespace kmes {
 
 class AddressLock;
@@ -46,8 +48,8 @@ class ListeningAddress {
     ListeningAddress(const ListeningAddress&) = delete;
     ListeningAddress& operator=(const ListeningAddress&) = delete;
 
-    // The listening socket, which is non-blocking.
-    int fd() const { return fd_; }
+    // The listening socket, which is non-blocking. -1 if the program has closed it.
+    int fd() const { return fd_.get(); }
     bool is_abstract() const { return is_abstract_; }
     // True if the address remains after the producer, with the connections that were not accepted.
     bool is_passed() const { return is_passed_; }
@@ -63,7 +65,7 @@ class ListeningAddress {
     void bind_path(const std::string& address, unsigned mode);
     void bind_name(const std::string& address);
 
-    int fd_ = -1;
+    KeptFd fd_;
     bool is_abstract_ = false;
     bool is_passed_ = false;
     std::string path_;  // bound; empty if there is nothing to remove

@@ -51,6 +51,7 @@ static int connect_error(int error) {
     switch (error) {
         case ENOENT:
         case ENOTDIR:
+        case ELOOP:
         case ECONNREFUSED:
             return -ENOSYS;
         case EACCES:
@@ -146,7 +147,7 @@ static void take_descriptors(struct msghdr* message, struct descriptors* descrip
 
 static int check_reply(const struct kmes_socket_reply* reply, const struct msghdr* message,
                        ssize_t bytes, const struct descriptors* descriptors) {
-    if (bytes == 0) return -ENOSYS; /* it closed without a reply: it is ending */
+    if (bytes == 0) return -ECONNRESET; /* it has ended; the request may have been served */
     if (message->msg_flags & MSG_CTRUNC) return -EMFILE;
     if (bytes != (ssize_t)sizeof(*reply) || message->msg_flags & MSG_TRUNC) return -EPROTO;
     if (reply->magic != KMES_SOCKET_MAGIC) return -EPROTO;
@@ -156,7 +157,17 @@ static int check_reply(const struct kmes_socket_reply* reply, const struct msghd
     return descriptors->count == 2 * reply->count ? 0 : -EPROTO;
 }
 
-/* Receives the next packet of a reply. The caller owns the descriptors only after 0. */
+/* A request without effect may be repeated, so its sender need not know how far it came. */
+static int without_effect(int error) {
+    return error == -ECONNRESET ? -ENOSYS : error;
+}
+
+/*
+ * Receives the next packet of a reply. The caller owns the descriptors only after 0. A server that
+ * ends with the request unread leaves ECONNRESET (unix(7)): it has served nothing, as if it had not
+ * existed. If it has read the request, the connection just ends, and the result is unknown:
+ * -ECONNRESET.
+ */
 static int receive_packet(int fd, struct kmes_socket_reply* reply,
                           struct descriptors* descriptors) {
     union {
@@ -185,9 +196,8 @@ static int receive_packet(int fd, struct kmes_socket_reply* reply,
 }
 
 /* Sends a request without a body on a new connection, and returns its descriptor. */
-static int send_request(enum kmes_socket_operation operation, __u32 cpu, unsigned limit_ms) {
-    struct kmes_socket_request request = {KMES_SOCKET_MAGIC, operation, cpu, 0, 0, 0};
-    struct iovec piece = {&request, sizeof(request)};
+static int send_request_once(const struct kmes_socket_request* request, unsigned limit_ms) {
+    struct iovec piece = {(void*)(__UINTPTR_TYPE__)request, sizeof(*request)};
     struct msghdr message;
     int fd = open_connection(producer_address(), limit_ms);
     int error;
@@ -199,7 +209,19 @@ static int send_request(enum kmes_socket_operation operation, __u32 cpu, unsigne
     error = send_packet(fd, &message);
     if (!error) return fd;
     close(fd);
-    return error;
+    return error == -ENOSYS ? -EAGAIN : error;
+}
+
+static int send_request(enum kmes_socket_operation operation, __u32 cpu, unsigned limit_ms) {
+    const struct kmes_socket_request request = {KMES_SOCKET_MAGIC, operation, cpu, 0, 0, 0};
+    int attempt;
+
+    for (attempt = 0; attempt < KMES_SOCKET_ATTEMPTS; attempt++) {
+        int fd = send_request_once(&request, limit_ms);
+
+        if (fd != -EAGAIN) return fd;
+    }
+    return -ENOSYS;
 }
 
 static int make_attachment(struct kmes_socket_attachment* attachment, __u32 count) {
@@ -277,7 +299,7 @@ static int attach_by(enum kmes_socket_operation operation, __u32 cpu,
     memset(attachment, 0, sizeof(*attachment));
     attachment->lease_fd = -1;
     if (fd < 0) return fd;
-    error = receive_attachment(fd, cpu, attachment, &granted);
+    error = without_effect(receive_attachment(fd, cpu, attachment, &granted));
     if (operation == KMES_SOCKET_LEASE_WITH_MEMBARRIER)
         attachment->needs_barrier = granted & KMES_SOCKET_NEEDS_BARRIER;
     if (!error && granted & KMES_SOCKET_IS_LEASE && operation != KMES_SOCKET_ATTACH)
@@ -329,12 +351,13 @@ int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identi
     int error;
 
     if (fd < 0) return fd;
-    error = receive_plain(fd, &reply);
+    error = without_effect(receive_plain(fd, &reply));
     close(fd);
     if (error) return error;
     identity->device = reply.device;
     identity->inode = reply.inode;
     identity->session = reply.session;
+    identity->next_sequence = reply.first | (__u64)reply.emitted << 32;
     identity->cpus = reply.cpus;
     return 0;
 }
@@ -374,7 +397,7 @@ int kmes_socket_emitters(struct kmes_socket_emitter* emitters, __u32* count) {
 
     *count = 0;
     if (fd < 0) return fd;
-    error = receive_emitters(fd, &reply, emitters);
+    error = without_effect(receive_emitters(fd, &reply, emitters));
     close(fd);
     if (!error) *count = reply.count;
     return error;
@@ -488,13 +511,17 @@ int kmes_socket_emit_on(int fd, const char* type, __u16 type_len, const void* pa
 
 int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
     int error = check_emit(type_len, payload_len);
-    int fd;
+    int attempt;
 
     if (error) return error;
-    fd = kmes_socket_connect(producer_address());
-    if (fd < 0) return fd;
-    error = kmes_socket_emit_on(fd, type, type_len, payload, payload_len);
-    close(fd);
+    for (attempt = 0; attempt < KMES_SOCKET_ATTEMPTS; attempt++) {
+        int fd = kmes_socket_connect(producer_address());
+
+        if (fd < 0) return fd;
+        error = kmes_socket_emit_on(fd, type, type_len, payload, payload_len);
+        close(fd);
+        if (error != -ENOSYS) break;
+    }
     return error;
 }
 
@@ -535,14 +562,18 @@ int kmes_socket_emit_batch_on(int fd, const struct kmes_emit_entry* entries, __u
 
 int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
     int error = check_batch(count);
-    int fd;
+    int attempt;
 
     if (!emitted) return -EFAULT;
     *emitted = 0;
     if (error) return error;
-    fd = kmes_socket_connect(producer_address());
-    if (fd < 0) return fd;
-    error = kmes_socket_emit_batch_on(fd, entries, count, emitted);
-    close(fd);
+    for (attempt = 0; attempt < KMES_SOCKET_ATTEMPTS; attempt++) {
+        int fd = kmes_socket_connect(producer_address());
+
+        if (fd < 0) return fd;
+        error = kmes_socket_emit_batch_on(fd, entries, count, emitted);
+        close(fd);
+        if (error != -ENOSYS) break;
+    }
     return error;
 }

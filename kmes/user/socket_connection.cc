@@ -143,7 +143,7 @@ class SocketConnection::Received {
             return -errno;
         }
         collect(&message);
-        // The kernel also cuts descriptors off where this process may open no more.
+        // The kernel also cuts descriptors off if this process may open no more.
         lacks_descriptors_ = message.msg_flags & MSG_CTRUNC && count_ < kMax;
         is_cut_ = message.msg_flags & (MSG_TRUNC | MSG_CTRUNC);
         return bytes_;
@@ -191,24 +191,21 @@ SocketConnection::SocketConnection(ProducerGate* gate, int fd, Serves serves, ui
     }
 }
 
-SocketConnection::~SocketConnection() {
-    if (fd_ >= 0) close(fd_);
-}
-
 bool SocketConnection::has_gone() const {
-    struct pollfd state = {fd_, 0, 0};
+    struct pollfd state = {fd_.get(), 0, 0};
 
-    return has_reply_ || (poll(&state, 1, 0) == 1 && state.revents & (POLLHUP | POLLERR));
+    if (has_reply_ || state.fd < 0) return true;
+    return poll(&state, 1, 0) == 1 && state.revents & (POLLHUP | POLLERR);
 }
 
 short SocketConnection::wanted_events() const {
-    if (is_delayed_) return 0;  // poll reports the end of the client all the same
+    if (is_delayed_) return 0;  // poll reports the end of the client nevertheless
     return has_reply_ ? POLLOUT : POLLIN;
 }
 
 SocketConnection::Step SocketConnection::on_ready(short events, std::vector<std::byte>* scratch,
                                                   uint64_t now_ms) {
-    if (events & (POLLERR | POLLNVAL)) return Step::kOver;
+    if (events & (POLLERR | POLLNVAL) || fd_.get() < 0) return Step::kOver;
     if (is_delayed_) return events & POLLHUP ? Step::kOver : Step::kGoesOn;
     if (!has_reply_ && (events & (POLLIN | POLLHUP))) {
         Received received;
@@ -255,7 +252,7 @@ SocketConnection::Next SocketConnection::peek(struct kmes_socket_request* reques
         message.msg_iovlen = 1;
         message.msg_control = room;
         message.msg_controllen = sizeof(room);
-        got = recvmsg(fd_, &message, MSG_DONTWAIT | MSG_PEEK);
+        got = recvmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_PEEK);
         // A peer that closes with our reply unread leaves ECONNRESET, which comes once, and before
         // the packets that it has sent.
     } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
@@ -282,15 +279,15 @@ void SocketConnection::refuse_unread(int error) {
 bool SocketConnection::close_if_empty() {
     struct kmes_socket_request first;
 
-    shutdown(fd_, SHUT_RDWR);
+    shutdown(fd_.get(), SHUT_RDWR);
     for (;;) {
         Next next = peek(&first);
 
         if (next == Next::kDescriptors) return false;
         if (next == Next::kNothing) break;
-        recv(fd_, &first, 1, MSG_DONTWAIT);
+        recv(fd_.get(), &first, 1, MSG_DONTWAIT);
     }
-    close(std::exchange(fd_, -1));
+    fd_.close();
     return true;
 }
 
@@ -314,8 +311,12 @@ void SocketConnection::refuse_delayed(int error) {
     refuse_unread(error);
 }
 
+void SocketConnection::refuse_requests() const {
+    shutdown(fd_.get(), SHUT_RD);
+}
+
 void SocketConnection::abandon() {
-    shutdown(fd_, SHUT_RDWR);
+    shutdown(fd_.get(), SHUT_RDWR);
     attachment_ = Attachment();
     emitters_.clear();
 }
@@ -323,14 +324,16 @@ void SocketConnection::abandon() {
 // Replies that their client does not read would accumulate in the socket, with descriptors in
 // flight (unread_shares.h).
 bool SocketConnection::is_waiting_to_be_read() const {
+    const int fd = fd_.get();
     int bytes = 0;
 
-    return ioctl(fd_, SIOCOUTQ, &bytes) != 0 || bytes != 0;
+    if (fd < 0) return false;
+    return ioctl(fd, SIOCOUTQ, &bytes) != 0 || bytes != 0;
 }
 
 // False: over, without a reply. A request of 0 bytes: none was there.
 bool SocketConnection::receive(Received* received, std::vector<std::byte>* scratch) {
-    ssize_t got = received->take(fd_, scratch);
+    ssize_t got = received->take(fd_.get(), scratch);
 
     if (got < 0) return got == -EAGAIN || got == -EINTR;
     return got != 0 && !is_waiting_to_be_read();
@@ -445,11 +448,14 @@ void SocketConnection::end_leases() {
 
 void SocketConnection::serve_identify(uint32_t cpu) {
     int error = gate_->producer()->look(cpu, &attachment_);
+    const uint64_t next = error ? 0 : gate_->producer()->next_sequence(cpu);
 
     reply(error);
     if (error) return;
     reply_.device = attachment_.buffers[0]->device();
     reply_.inode = attachment_.buffers[0]->inode();
+    reply_.first = static_cast<__u32>(next);
+    reply_.emitted = static_cast<__u32>(next >> 32);
     attachment_ = Attachment();
 }
 
@@ -518,7 +524,7 @@ int SocketConnection::send_packet() {
         {emitters_.data(), emitters_.size() * sizeof(struct kmes_socket_emitter)}};
     struct msghdr message = {};
 
-    reply_.first = first_cpu_ + static_cast<uint32_t>(sent_);
+    if (count) reply_.first = first_cpu_ + static_cast<uint32_t>(sent_);
     reply_.count = static_cast<uint32_t>(count + emitters_.size());
     message.msg_iov = pieces;
     message.msg_iovlen = 2;
@@ -538,7 +544,7 @@ int SocketConnection::send_packet() {
             std::memcpy(CMSG_DATA(part) + i * sizeof(pair), pair, sizeof(pair));
         }
     }
-    if (sendmsg(fd_, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return -errno;
+    if (sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return -errno;
     sent_ += count;
     sent_descriptors_ += 2 * count;
     return 0;

@@ -19,6 +19,7 @@
 #include <span>
 #include <vector>
 
+#include "kmes/user/kept_fd.h"
 #include "kmes/user/producer.h"
 #include "kmes/user/socket_gate.h"
 #include "kmes/user/socket_protocol.h"
@@ -35,12 +36,11 @@ class SocketConnection {
 
     // Takes ownership of `fd`, which is non-blocking.
     SocketConnection(ProducerGate* gate, int fd, Serves serves, uint64_t now_ms);
-    // Closes. See close_if_empty().
-    ~SocketConnection();
+    // The destructor closes. See close_if_empty().
     SocketConnection(const SocketConnection&) = delete;
     SocketConnection& operator=(const SocketConnection&) = delete;
 
-    int fd() const { return fd_; }
+    int fd() const { return fd_.number(); }
     // The process that connected, and its user.
     pid_t peer() const { return peer_; }
     uid_t user() const { return user_; }
@@ -68,6 +68,8 @@ class SocketConnection {
     bool send_delayed(uint64_t now_ms);
     // Sends this error instead, and ends the connection.
     void refuse_delayed(int error);
+    // The client can send no other request. What it has sent can still be received.
+    void refuse_requests() const;
     // Ends the connection for the client, and drops what is not sent. Its end stays open.
     void abandon();
 
@@ -112,7 +114,7 @@ class SocketConnection {
     int send_packet();
 
     ProducerGate* const gate_;  // for the workers, which outlive the connections
-    int fd_ = -1;
+    KeptFd fd_;
     const Serves serves_;
     pid_t peer_ = 0;
     uid_t user_ = static_cast<uid_t>(-1);

@@ -78,7 +78,8 @@ void SocketLoop::run() {
 void SocketLoop::poll_once(int most_wait_ms) {
     size_t held = workers_->held();
     bool accepts = !rests_ && held < SocketWorkers::kMaxHeld;
-    bool is_soon = rests_ || held || clears_are_due_;
+    const int wake_fd = workers_->wake_fd();
+    bool is_soon = rests_ || held || clears_are_due_ || wake_fd < 0;
     int wait_ms = is_soon ? std::min(kRestMs, most_wait_ms) : most_wait_ms;
 
     if (has_delayed_) wait_ms = std::min(kDelayedMs, wait_ms);
@@ -88,7 +89,7 @@ void SocketLoop::poll_once(int most_wait_ms) {
     rests_ = false;
     try {
         polled_.resize(kFixedPolls);
-        polled_[0] = {workers_->wake_fd(), POLLIN, 0};
+        polled_[0] = {wake_fd, POLLIN, 0};
         polled_[1] = {accepts ? address_->fd() : -1, POLLIN, 0};
         for (const ConnectionHandle& connection : connections_)
             polled_.push_back({connection->fd(), connection->wanted_events(), 0});
@@ -134,7 +135,7 @@ void SocketLoop::on_ready(size_t i, short events, uint64_t now) {
 }
 
 // A client that still has its end may be asleep, so its lease stays. A client that was killed after
-// the last poll is asleep no more.
+// the last poll is no longer asleep.
 void SocketLoop::end(size_t i) {
     if (connections_[i]->has_gone()) end_leases(connections_[i].get());
     remove(i);
@@ -216,10 +217,22 @@ void SocketLoop::accept_one(uint64_t now) {
     auto connection = std::make_unique<SocketConnection>(workers_->gate(), fd, serves_, now);
 
     if (address_->is_abstract() && !is_same_user(fd)) return workers_->close(std::move(connection));
-    add(std::move(connection));
+    add(std::move(connection), now);
 }
 
-void SocketLoop::add(ConnectionHandle connection) {
+// A request that was sent before is served first. A later one fails at its client (EPIPE), so the
+// client knows that nothing was served, and connects again.
+void SocketLoop::replace(size_t i, uint64_t now) {
+    const SocketConnection* const replaced = connections_[i].get();
+
+    replaced->refuse_requests();
+    on_ready(i, POLLIN, now);
+    const auto left = std::ranges::find(connections_, replaced, &ConnectionHandle::get);
+
+    if (left != connections_.end()) remove(static_cast<size_t>(left - connections_.begin()));
+}
+
+void SocketLoop::add(ConnectionHandle connection, uint64_t now) {
     auto is_lease = [](const ConnectionHandle& some) { return some->is_lease(); };
     const auto leases = std::count_if(connections_.begin(), connections_.end(), is_lease);
 
@@ -230,7 +243,7 @@ void SocketLoop::add(ConnectionHandle connection) {
                                            return a->last_active_ms() < b->last_active_ms();
                                        });
 
-        remove(static_cast<size_t>(oldest - connections_.begin()));
+        replace(static_cast<size_t>(oldest - connections_.begin()), now);
     }
     has_delayed_ |= connection->delayed_descriptors() > 0;
     connections_.push_back(std::move(connection));
@@ -239,7 +252,7 @@ void SocketLoop::add(ConnectionHandle connection) {
 // Takes back the connections that the workers have served, and those that they have not reached.
 void SocketLoop::take_back(uint64_t now) {
     if (polled_[0].revents) workers_->clear_wake();
-    for (ConnectionHandle& connection : workers_->take_served()) add(std::move(connection));
+    for (ConnectionHandle& connection : workers_->take_served()) add(std::move(connection), now);
     for (ConnectionHandle& connection : workers_->take_waiting(now)) {
         connection->refuse_unread(-EBUSY);
         workers_->close(std::move(connection));

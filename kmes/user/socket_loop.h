@@ -46,7 +46,8 @@ class SocketLoop {
   private:
     void on_ready(size_t i, short events, uint64_t now_ms);
     void accept_one(uint64_t now_ms);
-    void add(ConnectionHandle connection);
+    void replace(size_t i, uint64_t now);
+    void add(ConnectionHandle connection, uint64_t now);
     void end(size_t i);
     void end_leases(SocketConnection* connection);
     void remove(size_t i);

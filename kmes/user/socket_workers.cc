@@ -34,9 +34,7 @@ int make_wake_fd() {
 SocketWorkers::SocketWorkers(Producer* producer, const WorkersOptions& options)
     : gate_(producer), options_(options), wake_fd_(make_wake_fd()) {}
 
-SocketWorkers::~SocketWorkers() {
-    ::close(wake_fd_);
-}
+SocketWorkers::~SocketWorkers() = default;
 
 uint64_t SocketWorkers::now_ms() const {
     const Clock& clock = options_.clock;
@@ -47,13 +45,13 @@ uint64_t SocketWorkers::now_ms() const {
 void SocketWorkers::wake() {
     const uint64_t one = 1;
 
-    while (write(wake_fd_, &one, sizeof(one)) < 0 && errno == EINTR) continue;
+    while (write(wake_fd_.get(), &one, sizeof(one)) < 0 && errno == EINTR) continue;
 }
 
 void SocketWorkers::clear_wake() {
     uint64_t count;
 
-    while (read(wake_fd_, &count, sizeof(count)) < 0 && errno == EINTR) continue;
+    while (read(wake_fd_.get(), &count, sizeof(count)) < 0 && errno == EINTR) continue;
 }
 
 void SocketWorkers::start(std::function<void()> body) {

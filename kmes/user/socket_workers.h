@@ -33,6 +33,7 @@
 #include <thread>
 #include <vector>
 
+#include "kmes/user/kept_fd.h"
 #include "kmes/user/socket_connection.h"
 
 namespace kmes {
@@ -85,7 +86,8 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
     bool work_once();
 
     // Readable after wake(), until clear_wake().
-    int wake_fd() const { return wake_fd_; }
+    // -1 if the program has closed it.
+    int wake_fd() const { return wake_fd_.get(); }
     void wake();
     void clear_wake();
 
@@ -121,7 +123,7 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
 
     ProducerGate gate_;
     const WorkersOptions options_;
-    const int wake_fd_;
+    const KeptFd wake_fd_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     Jobs jobs_;                        // oldest first

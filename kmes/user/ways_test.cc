@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
-// Which way each libkmes call takes, by the rule of libkmes.h. --wrap replaces open, ioctl and
-// connect at link time, so the device and the default address of a producer are those of this test.
-// This kernel has none of the system calls.
+// The way of each libkmes call, by the rule of libkmes.h. --wrap replaces open, ioctl and connect
+// at link time, so the device and the default address of a producer are those of this test. This
+// kernel has none of the system calls.
 #include "kmes/user/ways.h"
 
 #include <fcntl.h>
@@ -233,8 +233,9 @@ TEST_F(WaysTest, ReaderAttachesToItsCpuAlone) {
     const size_t before = open_descriptors();
 
     EXPECT_EQ(0, ask(1).reader);
-    EXPECT_EQ((std::vector<unsigned long>{KMES_IOC_ATTACH_CPU, KMES_IOC_IDENTIFY}),
-              reader_requests_);
+    EXPECT_EQ(
+        (std::vector<unsigned long>{KMES_IOC_ATTACH_CPU, KMES_IOC_IDENTIFY, KMES_IOC_STATISTICS}),
+        reader_requests_);
     EXPECT_EQ(ENODEV, ask(2).reader);
     fake.knows_one_cpu = false;  // an older module
     EXPECT_EQ(0, ask(1).reader);

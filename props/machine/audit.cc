@@ -7,13 +7,15 @@
 #include <utility>
 
 #include "props/machine/machine.h"
+#include "props/script/form.h"
 
 namespace kmes::props {
 namespace {
 
+constexpr unsigned kAttachAttempts = 64;        // of the reader, before it gives up (E19)
 constexpr std::uint64_t kAlwaysChecked = 4096;  // larger buffers are checked less often
 
-// The second column of the index of labels.
+// Returns the kind of access in the index of labels.
 enum kmes_order_kind kind_of(enum kmes_order_label label) {
 #define KMES_LABEL_KIND(label, access, field) KMES_ORDER_KIND_##access,
     static const enum kmes_order_kind kKinds[] = {KMES_ORDER_LABELS(KMES_LABEL_KIND)};
@@ -25,7 +27,7 @@ enum kmes_order_kind kind_of(enum kmes_order_label label) {
 // sixteenth of a small buffer.
 unsigned walk_limit(std::uint64_t capacity) {
     const std::uint64_t block = std::min<std::uint64_t>(4096, capacity / 16);
-    return static_cast<unsigned>((block + 29) / 30);
+    return static_cast<unsigned>((block + kSmallestEvent - 1) / kSmallestEvent);
 }
 
 }  // namespace
@@ -47,8 +49,8 @@ void Machine::audit_kind(const kmes_order_access& access) {
                      " is done in another way than kmes/order.h says");
 }
 
-// This must be the next step of the plan. Bytes are any number of accesses, so the first access of
-// another kind ends them.
+// Checks that this is the next step of the plan. The bytes of an event may take any number of
+// accesses, so the first access of another kind ends them.
 void Machine::take(Visible kind, const void* address) {
     Plan& plan = task_->plan;
     if (kind != Visible::data && !plan.empty() && plan.front().kind == Visible::data) {
@@ -183,7 +185,8 @@ void Machine::audit_data(const kmes_order_access& access) {
         fail("containment", "5.1.4", "bytes are written outside of the event");
 }
 
-// The producer reads back a size of a live event. If that size is impossible, the model is told.
+// The producer reads back a size of a live event. If that size is impossible, the model computes
+// the operation again.
 void Machine::audit_walk(const kmes_order_access& access) {
     Task& task = *task_;
     const bool is_swap = task.operation.verb == Verb::prepare ||
@@ -205,10 +208,11 @@ void Machine::audit_walk(const kmes_order_access& access) {
     }
     const unsigned limit =
         walk_limit(ring->buffer.capacity) + (is_swap ? KMES_SWAP_PIECE_EVENTS : 0);
-    // (If a size crosses a word, two accesses read it.)
-    task.walked++;
-    if (!is_swap) result_.seen.sizes = std::max<std::uint64_t>(result_.seen.sizes, task.walked);
-    if (task.walked > 2 * limit)
+    // If a size crosses a word, two accesses read it.
+    task.walked_bytes += access.bytes;
+    const std::uint64_t sizes = (task.walked_bytes + 3) / sizeof(std::uint32_t);
+    if (!is_swap) result_.seen.sizes = std::max(result_.seen.sizes, sizes);
+    if (sizes > limit)
         fail("bounded-walk", "E23, E13", "more sizes are read than lie behind an index entry");
 }
 
@@ -244,8 +248,8 @@ void Machine::audit_new_ring(const kmes_order_access& access) {
         fail("containment", "5.1.8.4", "bytes are copied outside of the new buffer");
 }
 
-// The successor must be whole, and known only to the producer, before consumers are sent to it
-// (E19, E24).
+// The successor must be whole, and known only to the producer, before a retired buffer sends
+// consumers to it (E19, E24).
 void Machine::check_successor(const Step& step) {
     std::unique_ptr<Ring>& ring = task_->new_ring ? task_->new_ring : prepared_ring_;
     if (!ring || cpu_.buffer != &ring->buffer)
@@ -341,7 +345,7 @@ void Machine::check_counters() {
     }
 }
 
-// Checks everything that the model knows, to the last byte.
+// Checks the whole state of the model, to the last byte.
 void Machine::check_all() {
     settle(main_flow_);
     check_counters();
@@ -379,9 +383,10 @@ void Machine::check_nobody_sleeps_on_an_event() {
         if (event.end() <= buffer.published) newest = &event;
     for (const auto& consumer : consumers_) {
         if (consumer->state != ConsumerState::asleep || consumer->is_woken) continue;
-        if (consumer->is_misled || consumer->is_unsure) continue;
-        if (rings_[consumer->sleeps_on]->is_poked) continue;
-        if (newest && consumer->last < newest->sequence)
+        if (consumer->is_misled || rings_[consumer->sleeps_on]->is_poked) continue;
+        // It has given up its checks whether the buffer is current, and relies on a nudge.
+        if (consumer->unsure_attaches >= kAttachAttempts) continue;
+        if (newest && consumer->last < newest->sequence && !consumer->is_wish_erased)
             fail("sleep", "5.1.8.2, E1, E2, E3",
                  "consumer " + std::to_string(consumer->number) + " sleeps, and event " +
                      std::to_string(newest->sequence) + " is published");

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
-// The consumers: the reference reader in its four forms, each on its own stack, and the checks of
-// all that it does and delivers (machine.h).
+// The consumers: the reference reader in its four forms, each on its own stack. Checks all their
+// accesses and deliveries (machine.h).
 #include <algorithm>
 #include <cstring>
 #include <utility>
 
 #include "props/machine/machine.h"
+#include "props/script/form.h"
 
 namespace kmes::props {
 namespace {
 
 constexpr std::uint64_t kLargestRoom = 64ull << 20;
-// The limit between two deliveries or sleeps: for a whole buffer of small events, and repeated
-// attaches.
-constexpr std::uint64_t kEndlessAccesses = 400000;
+// The limit between two deliveries or sleeps, in addition to the accesses for the bytes of a
+// script.
+constexpr std::uint64_t kMostAccessesOfAConsumer = 400000;
 constexpr std::uint64_t kForeignInode = 1ull << 40;
-constexpr std::uint64_t kInodeOfFirst = 100;
+constexpr std::size_t kSequenceAt = 16;  // in a header of every form
 constexpr int kErrorAgain = -11, kErrorTooManyFiles = -24, kErrorInterrupted = -4;
 constexpr int kErrorCancelled = -125, kErrorMessageSize = -90, kErrorBadMessage = -74,
               kErrorTimedOut = -110;
@@ -63,7 +64,8 @@ Consumer* Machine::consumer_of(std::uint64_t number) {
 
 void Machine::start_fiber(Consumer& consumer) {
     consumer.room.resize(consumer.settings[Key::room]);
-    consumer.fiber = std::make_unique<Fiber>([this, &consumer] { live(consumer); });
+    consumer.fiber =
+        std::make_unique<Fiber>([this, &consumer] { until_stop([&] { live(consumer); }); });
     consumer.state = ConsumerState::running;
 }
 
@@ -96,7 +98,9 @@ void Machine::stop_fiber(Consumer& consumer) {
 void Machine::run_consumer(Consumer& consumer, std::uint64_t budget) {
     if (!consumer.fiber) start_fiber(consumer);
     // If accesses are not reported, the buffers that it reads are not known.
-    if (!kIsHooked && result_.seen.pokes) consumer.is_misled = true;
+    if (!kIsHooked &&
+        std::any_of(rings_.begin(), rings_.end(), [](const auto& ring) { return ring->is_poked; }))
+        consumer.is_misled = true;
     if (consumer.fiber->has_ended()) return;
     consumer_ = &consumer;
     Task* const task = std::exchange(task_, nullptr);
@@ -110,11 +114,12 @@ void Machine::run_consumer(Consumer& consumer, std::uint64_t budget) {
 // If accesses are not reported, the page itself is the only source for the stores to need_wake.
 void Machine::take_over_wishes() {
     for (std::size_t i = 0; !kIsHooked && i < rings_.size(); i++)
-        model_.buffers[i].page[132] = static_cast<char>(*rings_[i]->buffer.shared.need_wake);
+        model_.buffers[i].page[kNeedWakeAt] =
+            static_cast<char>(*rings_[i]->buffer.shared.need_wake);
 }
 
-// The life of a consumer: it opens, drains and sleeps. After an error it is idle until it is run
-// again.
+// The life of a consumer: it opens, drains and sleeps. After an error it is idle until the script
+// runs it again.
 void Machine::live(Consumer& consumer) {
     for (;;) {
         int error = open(consumer);
@@ -163,7 +168,28 @@ int Machine::open(Consumer& consumer) {
     consumer.inode = 0;
     const int error = kmes_reader_open(&consumer.reader, &config);
     consumer.is_opened = error == 0;
+    if (!error && !consumer.is_misled) check_start(consumer);
     return error;
+}
+
+// 5.1.9: what is lost after the attach is counted, and nothing that was gone before. The open has
+// just loaded write_pos, and the tail if there was an event, so the ring is as the reader saw it.
+void Machine::check_start(Consumer& consumer) {
+    const kmes_buffer& buffer = rings_[consumer.reader.mapping.inode - kInodeOfFirst]->buffer;
+    const std::uint64_t tail = *buffer.shared.tail_pos, end = *buffer.shared.write_pos;
+    consumer.is_last_known = tail < end || (end == 0 && consumer.reader.generation == 1);
+    if (tail < end) {
+        const __u8* oldest = buffer.shared.data + (tail & buffer.mask);
+        std::memcpy(&consumer.last, oldest + kSequenceAt, sizeof(consumer.last));
+        consumer.last--;
+    }
+    const kmes_reader_place place = kmes_reader_get_place(&consumer.reader);
+    if (place.is_known == consumer.is_last_known && place.last_sequence == consumer.last) return;
+    fail("exact-loss", "5.1.9",
+         "consumer " + std::to_string(consumer.number) + " counts from event " +
+             std::to_string(place.last_sequence) + (place.is_known ? "" : ", unknown,") +
+             " and not from " + std::to_string(consumer.last) +
+             (consumer.is_last_known ? "" : ", unknown"));
 }
 
 int Machine::drain(Consumer& consumer) {
@@ -300,13 +326,14 @@ void Machine::deliver(Consumer& consumer, const kmes_event_view& view, const std
     const bool is_copy = consumer.settings[Key::form] != 1;
     if (view.header_size != header || view.timestamp != number_at(right, 8, 8) ||
         view.cpu_id != number_at(right, 24, 2) || view.origin_class != number_at(right, 26, 1) ||
-        view.type_len != number_at(right, 27, 2) || view.payload_len != right.size() - header ||
-        (is_copy && (view.type != bytes + 29 || view.payload != bytes + header)))
+        view.type_len != number_at(right, kTypeLenAt, 2) ||
+        view.payload_len != right.size() - header ||
+        (is_copy && (view.type != bytes + kFixedBytes || view.payload != bytes + header)))
         fail("torn", "event model, Event header", who + " is shown with another header");
     if (view.sequence <= consumer.last)
         fail("delivery-order", "5.1.8.3 step 5, 5.1.9, E21",
              who + " after " + std::to_string(consumer.last));
-    const std::uint64_t lost = consumer.last ? view.sequence - consumer.last - 1 : 0;
+    const std::uint64_t lost = consumer.is_last_known ? view.sequence - consumer.last - 1 : 0;
     if (view.lost_before != lost)
         fail("exact-loss", "5.1.9",
              who + ": " + std::to_string(view.lost_before) + " lost before it, and not " +
@@ -315,6 +342,7 @@ void Machine::deliver(Consumer& consumer, const kmes_event_view& view, const std
     consumer.lost += lost;
     result_.seen.lost += lost;
     consumer.last = view.sequence;
+    consumer.is_last_known = true;
     result_.deliveries++;
 }
 
@@ -332,6 +360,19 @@ void Machine::check_gap(Consumer& consumer, std::uint64_t sequence) {
                  std::to_string(event.sequence) + ", which is there, and delivers " +
                  std::to_string(sequence));
     }
+}
+
+// A reader must not leave a buffer that still has published events for it. Events that do not fit
+// into the new buffer would not be delivered.
+void Machine::check_switch(Consumer& consumer) {
+    consumer.switches++, result_.seen.switches++;
+    if (consumer.is_misled) return;
+    const std::uint64_t end = rings_[consumer.inode - kInodeOfFirst]->visible_write;
+    if (consumer.left_at < end)
+        fail("exact-loss", "5.1.8.3, E10, E24",
+             "consumer " + std::to_string(consumer.number) + " leaves a buffer at position " +
+                 std::to_string(consumer.left_at) + ", and its events end at " +
+                 std::to_string(end));
 }
 
 // Checks the reader's own figures whenever it has nothing more to do.
@@ -357,7 +398,7 @@ void Machine::check_reader(Consumer& consumer) {
 }
 
 void Machine::audit_consumer(Consumer& consumer, const kmes_order_access& access) {
-    if (++consumer.accesses > kEndlessAccesses)
+    if (++consumer.accesses > kMostAccessesOfAConsumer + accesses_for_bytes_)
         fail("termination", "5.1.8, E7",
              "consumer " + std::to_string(consumer.number) + " neither delivers nor sleeps");
     std::size_t index;
@@ -371,13 +412,15 @@ void Machine::audit_consumer(Consumer& consumer, const kmes_order_access& access
         access.label != KMES_ORDER_VALID_DATA)
         fail("containment", "5.1.5, E7", "a consumer reads beyond the end of the mapping");
     if (consumer.is_opened && consumer.reader.mapping.inode != consumer.inode) {
-        if (consumer.inode) consumer.switches++, result_.seen.switches++;
+        if (consumer.inode) check_switch(consumer);
         consumer.inode = consumer.reader.mapping.inode;
     }
+    consumer.left_at = consumer.reader.read_pos;
     if (ring && (access.label == KMES_ORDER_ASK_WAKE || access.label == KMES_ORDER_CLEAR_WAKE)) {
         if (access.address != ring->buffer.shared.need_wake)
             fail("containment", "5.1.6.3", "a consumer writes something other than need_wake");
-        model_.buffers[index].page[132] = access.label == KMES_ORDER_ASK_WAKE ? 1 : 0;
+        model_.buffers[index].page[kNeedWakeAt] = access.label == KMES_ORDER_ASK_WAKE ? 1 : 0;
+        if (access.label == KMES_ORDER_ASK_WAKE) consumer.is_wish_erased = false;
         if (access.label == KMES_ORDER_CLEAR_WAKE && consumer.settings[Key::sharing] == 1)
             fail("sleep", "E12", "a consumer that shares its buffer clears need_wake");
     }
@@ -385,7 +428,8 @@ void Machine::audit_consumer(Consumer& consumer, const kmes_order_access& access
     if (!consumer.is_misled) audit_consumer_position(consumer, access);
 }
 
-// Checks that the fences are where kmes/order.h says, whatever this machine does without them.
+// Checks that the fences are at the places of kmes/order.h. On this machine a missing fence may
+// have no effect.
 void Machine::audit_consumer_order(Consumer& consumer, const kmes_order_access& access) {
     switch (access.label) {
         case KMES_ORDER_READ_DATA:
@@ -401,7 +445,16 @@ void Machine::audit_consumer_order(Consumer& consumer, const kmes_order_access& 
             break;
         case KMES_ORDER_ASK_WAKE:
             consumer.has_fenced_wish = false;
+            consumer.is_asking = true;
             consumer.looked_at_write_pos = consumer.looked_at_generation = false;
+            break;
+        case KMES_ORDER_CLEAR_WAKE:
+            consumer.is_asking = false;
+            break;
+        case KMES_ORDER_LOOK_WRITE_POS:
+            if (consumer.is_asking && consumer.settings[Key::sharing] == 0)
+                fail("sleep", "5.1.8.2 steps 2, 4 and 6",
+                     "an exclusive consumer drains and has not cleared need_wake");
             break;
         case KMES_ORDER_SLEEP_FENCE:
             consumer.has_fenced_wish = true;
@@ -423,6 +476,7 @@ void Machine::audit_consumer_order(Consumer& consumer, const kmes_order_access& 
 // Compares the reader's next event with its position in the ring, to count laps and torn reads.
 void Machine::audit_consumer_position(Consumer& consumer, const kmes_order_access& access) {
     const kmes_reader& reader = consumer.reader;
+    if (!consumer.is_opened) return;  // check_start checks what an open reads
     switch (access.label) {
         case KMES_ORDER_LOOK_WRITE_POS:
             consumer.is_attaching = false;
@@ -476,7 +530,7 @@ int Machine::on_attach(void* context, __u16 cpu, kmes_mapping* mapping) {
     machine.wait_for_buffers(*consumer);
     if (machine.refuse_) return machine.refuse_--, kErrorTooManyFiles;
     const int error = machine.fill_mapping(mapping);
-    if (!error) consumer->attaches++;
+    if (!error) consumer->attaches++, consumer->attached_inode = mapping->inode;
     consumer->is_attaching = true;
     return error;
 }
@@ -490,8 +544,9 @@ int Machine::on_identify(void* context, __u16, kmes_mapping* mapping) {
     if (machine.foreign_) {
         machine.foreign_--;
         mapping->inode = kForeignInode;
-        consumer->is_unsure = true;
     }
+    const bool is_same = !error && mapping->inode == consumer->attached_inode;
+    consumer->unsure_attaches = is_same ? 0 : consumer->unsure_attaches + 1;
     return error;
 }
 
@@ -520,6 +575,7 @@ int Machine::on_sleep(void* context, __u32* word, __u32 expected, __u64 timeout_
     consumer->sleeps++;
     machine.result_.seen.sleeps++;
     consumer->accesses = 0;
+    if (!kIsHooked) consumer->is_wish_erased = false;  // it has just set need_wake
     if (*word != expected) return 0;
     consumer->state = ConsumerState::asleep;
     consumer->sleeps_on = index;

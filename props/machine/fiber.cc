@@ -91,6 +91,7 @@ void Fiber::enter() {
     try {
         self->body_();
     } catch (...) {
+        self->exception_ = std::current_exception();
     }
     self->has_ended_ = true;
     current_fiber = nullptr;
@@ -116,6 +117,7 @@ void Fiber::resume() {
     if (swapcontext(&outside_, &inside_) != 0) std::abort();
     end_switch(fake_stack, nullptr, nullptr);
     if (has_ended_) stack_.reset();
+    if (exception_) std::rethrow_exception(std::exchange(exception_, nullptr));
 }
 
 void Fiber::pause() {

@@ -7,6 +7,7 @@
 
 #include <ucontext.h>
 
+#include <exception>
 #include <functional>
 #include <memory>
 
@@ -14,13 +15,14 @@ namespace kmes::props {
 
 class Fiber {
   public:
-    // Runs `body` at the first resume(). An exception of `body` ends the fiber, and is dropped.
+    // Runs `body` at the first resume().
     explicit Fiber(std::function<void()> body);
     ~Fiber();  // it must have ended, or never have begun
     Fiber(const Fiber&) = delete;
     Fiber& operator=(const Fiber&) = delete;
 
-    // Continues until the next pause() or the end. Not from inside a fiber.
+    // Continues until the next pause() or the end. Not from inside a fiber. An exception of the
+    // body ends the fiber, and leaves resume().
     void resume();
     // Call it inside a fiber: pauses until the next resume().
     static void pause();
@@ -41,6 +43,7 @@ class Fiber {
     std::size_t outside_bytes_ = 0;
     bool has_begun_ = false;
     bool has_ended_ = false;
+    std::exception_ptr exception_;
 };
 
 }  // namespace kmes::props

@@ -7,10 +7,18 @@
 #include <algorithm>
 #include <utility>
 
+#include "props/script/form.h"
+#include "props/script/outline.h"
+
 namespace kmes::props {
 namespace {
 
 constexpr std::uint64_t kWithoutEnd = ~0ull;
+constexpr std::uint64_t kAccessesOfALine = 200;
+constexpr std::uint64_t kAccessesOfAnAttach = 20;
+// The limit of all flows, in addition to the accesses for the bytes of a script. More is an endless
+// loop.
+constexpr std::uint64_t kMostAccesses = 2000000;
 
 ModelSettings model_settings(const Operation& settings) {
     ModelSettings model;
@@ -23,11 +31,37 @@ ModelSettings model_settings(const Operation& settings) {
     return model;
 }
 
+// Returns how many accesses one flow needs at most for the bytes of a script. An access has up to
+// eight bytes, and a small event needs about ten accesses, so one for each byte is ample. Each line
+// may let every flow do a little more.
+std::uint64_t accesses_for_bytes(const Script& script) {
+    std::uint64_t largest = script.settings()[Key::capacity];
+    for (const Operation& operation : script.operations)
+        if (rule_of(operation.verb, Key::capacity))
+            largest = std::max(largest, operation[Key::capacity]);
+    std::uint64_t bytes = largest;
+    for (const Operation& operation : script.operations) {
+        bytes += kAccessesOfALine;
+        if (operation.verb == Verb::attach)
+            bytes += kAccessesOfAnAttach * (operation[Key::refuse] + operation[Key::foreign]);
+        // Readers go over the whole ring again after a swap. They may do so after a poke.
+        else if (rule_of(operation.verb, Key::capacity) || operation.verb == Verb::poke ||
+                 operation.verb == Verb::corrupt)
+            bytes += largest;
+        else if (rule_of(operation.verb, Key::payload))
+            bytes += std::min(event_bytes(operation), largest / 2);
+        else if (operation.verb == Verb::fill)
+            bytes += std::min(operation[Key::bytes], largest / 2);
+    }
+    return bytes;
+}
+
 }  // namespace
 
 Machine::Machine(const Script& script, const PlayOptions& options)
     : script_(script),
       options_(options),
+      accesses_for_bytes_(accesses_for_bytes(script)),
       settings_(script.settings()),
       model_(model_settings(settings_)),
       clock_ns_(settings_[Key::clock]) {
@@ -43,6 +77,9 @@ Machine::Machine(const Script& script, const PlayOptions& options)
     kmes_cpu_init(&cpu_, static_cast<__u16>(settings_[Key::cpu]), &rings_[0]->buffer, &platform_,
                   settings_[Key::sequence]);
     make_consumers();
+    access_limit_ = options.access_limit
+                        ? options.access_limit
+                        : kMostAccesses + (1 + consumers_.size()) * accesses_for_bytes_;
     kmes_order_hook = hook;
 }
 
@@ -68,7 +105,7 @@ bool Machine::enter(void* context) {
     machine->depth_++;
     if (machine->task_) {
         machine->task_->sections++;
-        machine->task_->walked = 0;
+        machine->task_->walked_bytes = 0;
     }
     return true;
 }
@@ -120,7 +157,7 @@ void Machine::on_access(const kmes_order_access& access) {
     Flow& flow = *flow_;
     settle(flow);
     if (is_cancelling_) throw Stop{};
-    if (++result_.accesses > options_.access_limit)
+    if (++result_.accesses > access_limit_)
         fail("termination", "5.1.7, 5.1.8", "more accesses than any right run of this script has");
     audit_kind(access);
     if (!consumer_) check_visible(access);
@@ -227,13 +264,18 @@ void Machine::perform_world(const Operation& operation) {
             Ring& ring = *rings_[index];
             ring.memory.base()[offset] = static_cast<std::uint8_t>(operation[Key::value]);
             model_.buffers[index].page[offset] = static_cast<char>(operation[Key::value]);
-            ring.is_poked = true;
+            if (offset != kNeedWakeAt)
+                ring.is_poked = true;
+            else if (operation[Key::value] == 0)
+                for (const auto& consumer : consumers_)
+                    if (consumer->reader.mapping.inode == kInodeOfFirst + index)
+                        consumer->is_wish_erased = true;
             result_.seen.pokes++;
             break;
         }
         case Verb::corrupt: {
-            // Not during an operation of the producer: what it has read or copied so far is not
-            // known.
+            // Not during an operation of the producer: the bytes that it has read or copied so far
+            // are not known.
             if (started_ || model_.has_reservation || model_.has_prepared || !kIsHooked)
                 return skip();
             const std::size_t event = operation[Key::event];
@@ -256,7 +298,7 @@ void Machine::perform_world(const Operation& operation) {
     }
 }
 
-// Ends what was begun, and lets every consumer read that still can.
+// Ends the open operations, and lets every consumer that still can read to the end.
 void Machine::end_script() {
     if (started_) finish_started();
     if (model_.has_reservation) perform(Operation(Verb::abandon));

@@ -4,9 +4,9 @@
 // any two accesses, and the checks. One machine plays one script, on one thread.
 //
 //   machine.cc     the script: operation after operation, which flow runs, the one hook
-//   operations.cc  what each operation is for the core, and for the model
+//   operations.cc  the calls of each operation, in the core and in the model
 //   audit.cc       checks the producer, access by access, against the plan of the model
-//   consumers.cc   what consumers do and deliver
+//   consumers.cc   the actions and deliveries of consumers
 //   state.cc       the state as text
 #ifndef KMES_PROPS_MACHINE_MACHINE_H_
 #define KMES_PROPS_MACHINE_MACHINE_H_
@@ -31,6 +31,17 @@ namespace kmes::props {
 // Thrown to leave the core, because of a failure or the end of a run.
 struct Stop {};
 
+// The body of a fiber. Any other exception ends the program.
+inline void until_stop(const std::function<void()>& body) {
+    try {
+        body();
+    } catch (const Stop&) {
+    }
+}
+
+// Buffer n is seen as this inode, plus n.
+inline constexpr std::uint64_t kInodeOfFirst = 100;
+
 // A buffer of the core, and its memory.
 struct Ring {
     explicit Ring(std::uint64_t capacity_bytes)
@@ -38,10 +49,10 @@ struct Ring {
     tests::RingMemory memory;
     std::vector<kmes_boundary> index;
     kmes_buffer buffer{};
-    // What consumers can see by now. After a poke the shared page may differ.
+    // The part that consumers can already see. After a poke the shared page may differ.
     std::uint64_t visible_tail = 0;
     std::uint64_t visible_write = 0;
-    bool is_poked = false;  // so a consumer may read anything there
+    bool is_poked = false;  // so a consumer may read anything there (need_wake is never read)
 };
 
 // A flow of accesses: the producer, an interrupt of it, or a consumer.
@@ -75,7 +86,7 @@ struct Task {
     bool met_corrupt = false;
     unsigned sections = 0;                  // critical sections so far
     std::vector<const kmes_buffer*> wakes;  // if accesses are not reported
-    unsigned walked = 0;                    // sizes read in the current section
+    std::uint64_t walked_bytes = 0;         // of sizes, read in the current section
 };
 
 enum class ConsumerState { fresh, running, asleep, blocked, idle };
@@ -94,21 +105,30 @@ struct Consumer {
     ConsumerState state = ConsumerState::fresh;
     bool is_opened = false;
     bool is_misled = false;  // it has seen a buffer that was poked or corrupt
-    bool is_unsure = false;  // it gave up the check whether a buffer is alive (E19)
+    // A foreign store has cleared need_wake since this consumer set it, so a missing wake is
+    // permitted (E12).
+    bool is_wish_erased = false;
     int last_error = 0;
     // Its sleep.
     bool is_woken = false, is_expired = false, is_interrupted = false;
     std::size_t sleeps_on = 0;
     std::uint64_t timeout_ns = 0;
-    // What was observed of it.
-    std::uint64_t last = 0;  // sequence number delivered last; 0: none
+    // The observations of the consumer.
+    // Sequence number delivered last. Before the first one, it is that of the event before those
+    // whose loss is counted, if it is known.
+    std::uint64_t last = 0;
+    bool is_last_known = false;
     std::uint64_t inode = 0;
+    std::uint64_t left_at = 0;  // its position before its last access
     std::uint64_t delivered = 0, lost = 0, laps = 0, torn = 0, switches = 0, sleeps = 0;
     std::uint64_t attaches = 0, detaches = 0;
-    std::uint64_t accesses = 0;  // since its last delivery or sleep
+    std::uint64_t attached_inode = 0;  // of its last attach
+    unsigned unsure_attaches = 0;      // in a row, in which identify named another buffer (E19)
+    std::uint64_t accesses = 0;        // since its last delivery or sleep
     bool is_attaching = false;
     bool has_fenced_data = true, has_fenced_wish = true;
     bool looked_at_write_pos = false, looked_at_generation = false;
+    bool is_asking = false;  // it has set need_wake, and not cleared it
     std::uint64_t tail_at_recheck = 0;
 };
 
@@ -203,7 +223,9 @@ class Machine {
     bool copy_in_place(Consumer& consumer, const kmes_event_view& view, std::string* bytes);
     void make_room(Consumer& consumer, std::uint64_t needed);
     void deliver(Consumer& consumer, const kmes_event_view& view, const std::uint8_t* bytes);
+    void check_start(Consumer& consumer);
     void check_gap(Consumer& consumer, std::uint64_t sequence);
+    void check_switch(Consumer& consumer);
     void check_reader(Consumer& consumer);
     void audit_consumer(Consumer& consumer, const kmes_order_access& access);
     void audit_consumer_position(Consumer& consumer, const kmes_order_access& access);
@@ -227,6 +249,7 @@ class Machine {
 
     const Script& script_;
     const PlayOptions& options_;
+    const std::uint64_t accesses_for_bytes_;  // of each flow, at most, for the bytes of the script
     PlayResult result_;
     Operation settings_;
     Model model_;
@@ -238,6 +261,7 @@ class Machine {
     std::vector<std::unique_ptr<Ring>> rings_;
     std::unique_ptr<Ring> prepared_ring_;
     std::uint64_t clock_ns_;
+    std::uint64_t access_limit_ = 0;
     int depth_ = 0;  // open critical sections
     std::uint64_t refuse_ = 0, foreign_ = 0;
     std::string reserved_payload_;

@@ -10,7 +10,6 @@
 namespace kmes::props {
 namespace {
 
-constexpr std::size_t kModelPageBytes = 4096;
 constexpr std::size_t kGenerationOffset = 32;
 constexpr std::size_t kWritePosOffset = 64;
 constexpr std::size_t kTailPosOffset = 72;
@@ -119,12 +118,12 @@ ModelBuffer Model::fresh_buffer(std::uint64_t capacity, std::uint64_t position,
     buffer.tail = buffer.published = buffer.frontier = position;
     buffer.generation = generation;
     buffer.data.assign(capacity, '\0');
-    buffer.page.assign(kModelPageBytes, '\0');
+    buffer.page.assign(kMetadataBytes, '\0');
     buffer.page.replace(0, 8, "KMESRING");
     put(buffer.page, 8, 1, 4);
     put(buffer.page, 12, cpu_, 2);
     put(buffer.page, 16, capacity, 8);
-    put(buffer.page, 24, kModelPageBytes, 8);
+    put(buffer.page, 24, kMetadataBytes, 8);
     put(buffer.page, kGenerationOffset, generation, 8);
     put(buffer.page, kWritePosOffset, position, 8);
     put(buffer.page, kTailPosOffset, position, 8);
@@ -208,13 +207,14 @@ void Model::make_room(std::uint64_t bytes, Plan& plan) {
     if (tail != buffer.tail) move_tail(tail, plan);
 }
 
-// Event model, "Event header": the fixed part, the type, and what a later version may have there.
+// Event model, "Event header": the fixed part, the type, and the fields that a later version may
+// add.
 std::string Model::header(const ModelInput& input, std::uint64_t timestamp,
                           std::uint64_t number) const {
     return number_bytes(input.bytes(), 4) + number_bytes(input.header_bytes(), 4) +
            number_bytes(timestamp, 8) + number_bytes(number, 8) + number_bytes(cpu_, 2) +
-           number_bytes(input.origin, 1) + number_bytes(input.type.size(), 2) + input.type +
-           std::string(input.extra_bytes, '\0');
+           number_bytes(input.origin, 1) + std::string(kGuidsBytes, '\0') +
+           number_bytes(input.type.size(), 2) + input.type + std::string(input.extra_bytes, '\0');
 }
 
 void Model::append(std::uint64_t number, std::uint64_t bytes) {
@@ -440,7 +440,7 @@ void Model::jump(std::uint64_t forward_ns, std::uint64_t back_ns) {
 bool Model::corrupt(std::size_t event, std::uint32_t event_bytes) {
     constexpr std::uint32_t kNeverPossible = 1u << 30;
     if (event >= now().events.size()) return false;
-    if (event_bytes >= 30 && event_bytes < kNeverPossible) return false;
+    if (event_bytes >= kSmallestEvent && event_bytes < kNeverPossible) return false;
     ModelEvent& victim = now().events[event];
     victim.is_corrupt = true;
     now().write(victim.position, number_bytes(event_bytes, 4));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A plain model of one CPU's producer: deques of events, and two arrays of bytes for each buffer,
-// written from section 5.1, the event model and the errata. Knows nothing of the core. It includes
+// A plain model of one CPU's producer: deques of events, and two arrays of bytes for each buffer.
+// Written from section 5.1, the event model and the errata. Knows nothing of the core. It includes
 // no header of kmes/ and repeats every constant, so that a mistake there cannot hide itself here.
 //
 // Each operation computes its result, and the plan: the visible steps that lead there, in the order
@@ -17,6 +17,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "props/script/form.h"
 
 namespace kmes::props {
 
@@ -67,7 +69,7 @@ struct ModelBuffer {
     std::uint64_t generation = 0;
     std::uint32_t counter = 0;
     std::deque<ModelEvent> events;  // from tail to frontier
-    std::string page;               // 4096 bytes, as they must be now
+    std::string page;               // the metadata, as it must be now
     std::string data;               // `capacity` bytes, as they must be after the operation
     bool is_boot = false;
     bool is_retired = false;
@@ -76,7 +78,7 @@ struct ModelBuffer {
     void write(std::uint64_t position, std::string_view bytes);
 };
 
-// What happened to a sequence number.
+// The history of a sequence number.
 struct ModelRecord {
     std::shared_ptr<const std::string> bytes;  // nullptr: used without an event
     bool is_published = false;                 // by a taken step of a plan
@@ -94,7 +96,7 @@ struct ModelInput {
     std::uint64_t seed = 0;
     std::uint8_t origin = 0;
     std::uint64_t extra_bytes = 0;
-    std::uint64_t header_bytes() const { return 29 + type.size() + extra_bytes; }
+    std::uint64_t header_bytes() const { return kFixedBytes + type.size() + extra_bytes; }
     std::uint64_t bytes() const { return header_bytes() + payload_bytes; }
 };
 
@@ -158,7 +160,7 @@ class Model {
     bool wake_is_owed = false;  // published under E8; need_wake is loaded later
     bool is_over = false;
     // The next operation reads an impossible size (E13). The producer chooses which sizes it reads,
-    // so the model must be told.
+    // so the caller must tell the model.
     bool meets_corrupt = false;
     // If something was emitted after a swap was prepared, bytes outside of the survivors may have
     // been copied. They are not compared.

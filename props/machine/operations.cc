@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What each operation of the producer is for the core, and for the model (machine.h). An operation
-// that does not apply in its place has no task, and is skipped (docs/script-format.md).
+// The calls of each operation of the producer, in the core and in the model (machine.h). An
+// operation that does not apply in its place has no task, and is skipped (docs/script-format.md).
 #include <algorithm>
 #include <utility>
 
@@ -67,7 +67,7 @@ kmes_event_input Machine::core_input(const ModelInput& input) {
 
 int Machine::emit_entry(const kmes_event_input& input) {
     const kmes_batch_entry entry{input.type, input.payload, input.type_len, input.payload_len};
-    // Larger than every payload: only the capacity limits what is written.
+    // Larger than every payload: only the capacity limits the written bytes.
     const kmes_batch_rules rules{.max_event_bytes = UINT64_MAX / 2,
                                  .origin_class = input.origin_class};
     __u32 emitted = 0;
@@ -327,7 +327,8 @@ void Machine::perform_producer(const Operation& operation) {
     begin(*task);
     if (operation.is_started && !task->is_nested) {
         started_ = std::move(task);
-        started_fiber_ = std::make_unique<Fiber>([this] { run_core(*started_); });
+        started_fiber_ =
+            std::make_unique<Fiber>([this] { until_stop([this] { run_core(*started_); }); });
         task_ = &*started_;
         resume(started_flow_, *started_fiber_, 0);
         task_ = nullptr;

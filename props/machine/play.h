@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Plays a script on the hooked build of the core, where every shared access is a step, and on a
-// plain model written from the specification. Checks every property after every operation and at
-// every access. Properties, fuzzers, replay and mutation tests all call this one function.
+// Plays a script on the hooked build of the core, where every shared access is a step. Also plays
+// it on a plain model written from the specification. Checks every property after every operation
+// and at every access. Properties, fuzzers, replay and mutation tests all call this one function.
 #ifndef KMES_PROPS_MACHINE_PLAY_H_
 #define KMES_PROPS_MACHINE_PLAY_H_
 
@@ -19,20 +19,20 @@ namespace kmes::props {
 struct Failure {
     std::string property;       // its name: "publication", "exact-loss", ...
     std::string clause;         // "5.1.7 step 8, E5"
-    std::string message;        // what was found, and what is correct
+    std::string message;        // the observation, and the expected one
     std::size_t operation = 0;  // index in Script::operations
 };
 
 struct PlayOptions {
     // Called after each operation with a few lines of text: its result, and the state.
     std::function<void(const Operation&, const std::string& state)> trace;
-    // The limit of accesses: of all flows, and of a consumer between two sleeps. More is an endless
-    // loop.
-    std::uint64_t access_limit = 2000000;
+    // The limit of accesses of all flows: more is an endless loop. 0: more than any correct run of
+    // the script has.
+    std::uint64_t access_limit = 0;
 };
 
-// How often the events that a property is about have happened. A property without any of them has
-// proven nothing.
+// The number of occurrences of the events that a property is about. Without any, a test of the
+// property has proven nothing.
 struct Seen {
     std::uint64_t written = 0;          // events
     std::uint64_t dropped = 0;          // over 50 % of the capacity
@@ -49,7 +49,7 @@ struct Seen {
     std::uint64_t asked = 0;    // loads of need_wake that found it set
     std::uint64_t unasked = 0;  // and those that did not
     std::uint64_t woken = 0;    // consumers
-    std::uint64_t sizes = 0;    // most sizes read back in one emission, in accesses
+    std::uint64_t sizes = 0;    // most sizes read back in one emission
     std::uint64_t deliveries = 0;
     std::uint64_t lost = 0;
     std::uint64_t laps = 0;

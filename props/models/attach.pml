@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reader takes a buffer (kmes/attach.c): 5.1.8.3 with E11, E15, E19. An attach gives the buffer
- * that the CPU writes to at that moment; a swap may come between any two steps.
+ * The reader takes a buffer (kmes/attach.c): 5.1.8.3 with E11, E15, E19. An attach returns the
+ * buffer that the CPU writes to at that moment. A swap may come between any two steps.
  *
  *   WITHOUT_INODE_CHECK   takes the buffer without a check that it was alive when its generation
  *                         was read (E19).
  */
 
-/* The buffer and position that consumer `me` reads; private, but global so that the monitor sees
- * them. */
+/* The buffer and position that consumer `me` reads. They are private, but global so that the
+ * monitor sees them. */
 byte mapped[CONSUMERS];
 byte read_pos[CONSUMERS];
 
@@ -30,7 +30,7 @@ inline attach_alive(me, found_buffer, found_generation, now) {
     od
 }
 
-/* Reading begins at the tail; sequence numbers say what is new. */
+/* Reading begins at the tail. Sequence numbers show which events are new. */
 inline adopt(me, found_buffer, found_generation) {
     mapped[me] = found_buffer;
     generation = found_generation;
@@ -42,7 +42,7 @@ inline switch_buffer(me, changed_generation, found_buffer, found_generation, now
     atomic {
         if
         :: found_buffer == mapped[me] ->
-            /* A change without a new buffer: the generation is remembered, or every look would
+            /* The generation has changed without a new buffer. Store it, or every check would
              * lead here again (E15). */
             generation = changed_generation
         :: else -> adopt(me, found_buffer, found_generation)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The drain loop's side of the swap (kmes/consumer.c): which events there are, and whether there is
- * a newer buffer. 5.1.8.1, 5.1.8.3 with E10, E15, E21, E24. An event's sequence number is also its
- * position; laps and torn reads are in jump.pml.
+ * The drain loop's side of the swap (kmes/consumer.c): finds the published events and a newer
+ * buffer. 5.1.8.1, 5.1.8.3 with E10, E15, E21, E24. An event's sequence number is also its
+ * position. Laps and torn reads are in jump.pml.
  *
- *   WITHOUT_FROZEN_LOOK   takes the newer buffer without a second look at write_pos (E24).
+ *   WITHOUT_FROZEN_LOOK   takes the newer buffer without a second load of write_pos (E24).
  */
 
-/* The sequence number that consumer `me` has to deliver next; the first is at the tail of its first
- * buffer. */
+/* The sequence number that consumer `me` has to deliver next. The first one is at the tail of its
+ * first buffer. */
 byte owed[CONSUMERS];
 
 inline deliver(me) {
     if
-    :: read_pos[me] < owed[me] /* an older buffer had it already (E21) */
+    :: read_pos[me] < owed[me] /* an older buffer contained it, too (E21) */
     :: else ->
         an_event_is_lost = (read_pos[me] > owed[me]);
         assert(!an_event_is_lost);
@@ -34,7 +34,7 @@ inline drain(me, seen) {
     od
 }
 
-/* What follows a drain. Jumps to `nothing_newer` if there is no newer buffer. */
+/* Runs after a drain. Jumps to `nothing_newer` if there is no newer buffer. */
 inline follow_generation(me, seen, changed, found_buffer, found_generation) {
     atomic {
         load(1 + me, GENERATION(mapped[me]), changed); /* @LOOK_GENERATION consumer.c */

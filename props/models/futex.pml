@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sleep and wake: futex_wait, and a wake that the CPU queues and that is issued later (platform.h).
- * Both calls enter the operating system and take a lock there, so both are full fences. This part
- * knows nothing of the protocol.
+ * Sleep and wake: futex_wait, and a wake that the CPU queues and issues later (platform.h). Both
+ * calls enter the operating system and take a lock there, so both are full fences. This part knows
+ * nothing of the protocol.
  *
- *   WAKE_GOES_TO_CURRENT   a queued wake does not remember its buffer: it wakes those who sleep on
- *                          the buffer that is written to when it is issued (against E16).
+ *   WAKE_GOES_TO_CURRENT   a queued wake does not store its buffer. It wakes the sleepers on the
+ *                          buffer that is current when the wake is issued (against E16).
  */
 #define AWAKE 255
 
@@ -15,7 +15,7 @@ hidden byte woken;
 
 inline queue_wake(buffer) { wake_queued[buffer] = true }
 
-/* Wakes all who sleep on this buffer, as a part of one step. */
+/* Wakes all sleepers on this buffer, as a part of one step. */
 inline wake_all(buffer) {
     woken = 0;
     do
@@ -29,7 +29,7 @@ inline wake_all(buffer) {
     od
 }
 
-/* The wake that was queued for this buffer is issued. */
+/* Issues the queued wake of this buffer. */
 inline issue_wake(buffer) {
     wake_queued[buffer] && empty(store_buffer[CPU]) -> wake_queued[buffer] = false;
 #ifdef WAKE_GOES_TO_CURRENT
@@ -56,7 +56,7 @@ end:
     od
 }
 
-/* Sleeps while the counter is `expected`. To compare and to fall asleep is one step. */
+/* Sleeps while the counter is `expected`. The comparison and falling asleep are one step. */
 inline futex_wait(me, buffer, expected) {
     atomic {
         fence(1 + me);

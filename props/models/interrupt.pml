@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Model: on one CPU a task emits, interrupts emit in the middle of its work, and a non-maskable
- * interrupt (NMI) in the middle of either; a consumer drains and sleeps (E16). Without a -D it does
- * what the reference does; each -D takes one thing away. What must hold: events are whole and in
- * order, no event of an interrupt is rejected, every rejected one shows as a gap, and no consumer
+ * Model: on one CPU a task emits, and interrupts emit in the middle of its work. A non-maskable
+ * interrupt (NMI) emits in the middle of either. A consumer drains and sleeps (E16). Without a -D
+ * the model is the reference; each -D removes one part. These must hold: events are whole and in
+ * order, no event of an interrupt is rejected, and every rejected event leaves a gap. No consumer
  * sleeps while there is an event.
  *
- * All that emits runs on one CPU and sees its own stores, so stores are visible at once here.
+ * All emitters run on one CPU and see their own stores, so stores are visible at once here.
  *
- * Sizes:  TASK_EVENTS (the last two of them a batch, if there are three), INTERRUPTS, NMIS.
+ * Sizes:  TASK_EVENTS (if there are three, the last two are a batch), INTERRUPTS, NMIS.
  *
  *   INTERRUPTS_STAY_ON   preemption is off but interrupts are on, as the specification says.
  *   WITHOUT_GUARD        an interrupt or NMI inside an emission emits nevertheless.
@@ -18,7 +18,7 @@
  */
 /* leaves out: WALK_SIZE TAIL TAIL_FENCE: nothing is overwritten here; jump.pml */
 /* leaves out: LOOK_TAIL DATA_FENCE RECHECK_TAIL: likewise */
-/* leaves out: LOOK_GENERATION FROZEN_WRITE_POS SLEEP_GENERATION: no buffer is left here */
+/* leaves out: LOOK_GENERATION FROZEN_WRITE_POS SLEEP_GENERATION: there are no swaps here */
 #ifndef TASK_EVENTS
 #define TASK_EVENTS 1
 #endif
@@ -43,7 +43,7 @@ byte published;
 byte counter_copy;
 byte sequence;
 bool inside;        /* an emission has begun and not ended */
-byte nested_missed; /* how many events were rejected and have no number yet */
+byte nested_missed; /* the number of rejected events without a sequence number */
 bool interrupts_are_on = true;
 bool in_interrupt;
 bool in_nmi;
@@ -53,7 +53,7 @@ byte read_pos;
 byte last_sequence;
 bool is_asleep;
 
-/* What must not happen. */
+/* The faults. */
 bool an_event_is_torn;
 bool an_event_is_out_of_order;
 bool an_event_is_slept_through;
@@ -124,7 +124,7 @@ inline publish(at) {
     at = 0
 }
 
-/* Read, add and write of the private counter are steps of their own. */
+/* Read, addition and write of the private counter are separate steps. */
 inline wake_if_asked(counter) {
     skip; /* @WAKE_FENCE producer.c: stores are visible at once here */
     if
@@ -157,8 +157,8 @@ inline emit(was_on, is_turned_away, at, number) {
     fi
 }
 
-/* Two events that are published together: each is a critical section, and so is the end. A task is
- * never rejected, as whatever interrupts it runs to its end. */
+/* Two events that are published together. Each is a critical section, and so is the end. A task is
+ * never rejected, because each interrupt of it runs to its end. */
 /* path: batch */
 inline emit_batch(was_on, is_turned_away, at, number) {
     byte of_batch;

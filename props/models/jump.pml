@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Model: a full ring, its writer, and a consumer that is lapped and jumps to the tail. Without a -D
- * it does what the reference does; each -D takes one thing away, see the parts.
+ * the model is the reference; each -D removes one part, as the included files say.
  *
- * Stores become visible in order, and loads happen in order, one at a time. This is all that x86-64
- * does here: the consumer stores nothing that the producer loads, so a producer whose stores wait
+ * Stores become visible in order, and loads happen in order, one at a time. x86-64 permits no more
+ * here: the consumer stores nothing that the producer loads. A producer whose stores wait therefore
  * behaves like one that runs later. (Weaker machines need E4 and E5, which this model leaves out.)
  *
- * Sizes:    CAPACITY; EVENTS: how many are written, each of any size up to half the capacity, alone
- *           or (with BATCHES) in a batch.
- * Start:    SURVIVOR: the units of one event that is published already (more than half the
- *           capacity: after a shrink); 0: there is none.
+ * Sizes:    CAPACITY; EVENTS: the number of written events. Each has any size up to half of the
+ *           capacity, alone or (with BATCHES) in a batch.
+ * Start:    SURVIVOR: the units of one published event, after a shrink more than half of the
+ *           capacity; 0: there is none.
  */
-/* leaves out: WAKE_FENCE NEED_WAKE COUNTER: nobody sleeps here; sleep_and_swap.pml */
-/* leaves out: LOOK_GENERATION: no buffer is left here; sleep_and_swap.pml */
+/* leaves out: WAKE_FENCE NEED_WAKE COUNTER: no consumer sleeps here; sleep_and_swap.pml */
+/* leaves out: LOOK_GENERATION: there are no swaps here; sleep_and_swap.pml */
 #ifndef CAPACITY
 #define CAPACITY 8
 #endif
@@ -104,7 +104,10 @@ init {
         byte written;
 
         do
-        :: written < SURVIVOR -> unit[written] = 1; written++
+        :: written < SURVIVOR ->
+            unit[written] = 1;
+            size_in_header[written] = ANYTHING;
+            written++
         :: else -> break
         od;
         sequence = 1;

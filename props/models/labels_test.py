@@ -9,8 +9,7 @@ says why not. And docs/models.md must contain the table that --table prints.
 
 The order: the recording, without the labels that the model says it leaves out, must be found in
 the text of the unit (calls expanded) from top to bottom; branches may be skipped. A step back to
-the head of a loop is permitted as often as the core itself started again on that path, which FIRST
-tells.
+the head of a loop is permitted as often as the core itself started again on that path (FIRST).
 """
 import collections
 import re

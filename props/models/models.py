@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of variants, and one run of spin for one of them: what pan found, and how thoroughly.
+"""The table of variants, and one run of spin for one of them: the result of pan, and its coverage.
 
 A run counts only if pan reported how it ended: `passes` is a complete search without an error; an
 error is the name of a violated assertion. Everything else (an incomplete search, a deadlock, a

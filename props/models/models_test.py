@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
 """models_test.py [--trail] [NAME...]: runs the variants of variants.txt, or the named ones.
 
-Fails if a variant ends otherwise than the table says. A passing one also fails if it has fewer
+Fails if a variant ends differently from the table. A passing one also fails if it has fewer
 states than the table demands, if a process never reaches its end, or if the monitor has an
-unreached statement. Over all passing variants of a model, every statement must be reached. --trail
+unreached statement. Over all passing variants of a model, every statement must be reached. Each
+assertion of a model must be the outcome of some variant, which shows that it can fail. --trail
 prints a short violating run, step by step, and judges nothing.
 """
 import concurrent.futures
@@ -17,13 +18,26 @@ import models
 WORKERS = 2
 
 
-def endless_processes(model):
+def text_of(model):
     with open(os.path.join(models.HERE, model + ".pml")) as main_file:
         text = main_file.read()
     for part in re.findall(r'^#include "(.*)"', text, re.MULTILINE):
         with open(os.path.join(models.HERE, part)) as part_file:
             text += part_file.read()
-    return set(re.findall(r"^proctype (\w+).*/\* endless \*/$", text, re.MULTILINE))
+    return text
+
+
+def endless_processes(model):
+    return set(re.findall(r"^proctype (\w+).*/\* endless \*/$", text_of(model), re.MULTILINE))
+
+
+def unviolated_assertions(variants):
+    """Returns the assertions that no variant of their model violates: can they fail at all?"""
+    violated = {(variant.model, variant.outcome) for variant in variants}
+    return ["%s: violated by no variant: %s" % (model, name)
+            for model in sorted({variant.model for variant in variants})
+            for name in sorted(set(re.findall(r"assert\(!(\w+)\)", text_of(model))))
+            if (model, name) not in violated]
 
 
 def faults_of(variant, found):
@@ -52,7 +66,7 @@ def idle_statements(variants, found):
     return faults
 
 
-def check(variants, scratch, is_all):
+def check(variants, scratch, is_all, unviolated):
     width = max(len(variant.name) for variant in variants)
     line = "%-4s %-14s %-*s  %-27s %-27s %9d states  %s"
     found, failed = {}, 0
@@ -72,10 +86,10 @@ def check(variants, scratch, is_all):
                 print("     " + fault)
             sys.stdout.flush()
     idle = idle_statements(variants, found) if is_all else []
-    for fault in idle:
+    for fault in unviolated + idle:
         print("FAIL " + fault)
     print("%d variants, %d failed; %d idle statements" % (len(variants), failed, len(idle)))
-    return 1 if failed or idle else 0
+    return 1 if failed or unviolated or idle else 0
 
 
 def main(arguments):
@@ -90,7 +104,7 @@ def main(arguments):
         raise SystemExit("variants.txt has no variant")
     with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR")) as scratch:
         if "--trail" not in arguments:
-            return check(chosen, scratch, not names)
+            return check(chosen, scratch, not names, unviolated_assertions(variants))
         for variant in chosen:
             print(models.short_trail(variant, os.path.join(scratch, variant.name)))
     return 0

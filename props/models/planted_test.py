@@ -33,6 +33,8 @@ PLANTED = [
      SHORT, "invalid end state"),
     ("models", "sleep_and_swap.pml", "proctype monitor() {", "proctype monitor() {\n    false;",
      SHORT, "invalid end state"),
+    ("models", "sleep_and_swap.pml", "has_ended_limit = true; asleep_on[me] = AWAKE",
+     "has_ended_limit = true; skip", ["e12-time-limit"], "found: an_event_is_slept_through"),
     ("labels", "sleep.pml", "@SLEEP_FENCE sleep.c", "@SLEEP_PAUSE sleep.c", [],
      "SLEEP_PAUSE is no label"),
     ("labels", "sleep.pml", "@SLEEP_FENCE sleep.c", "@SLEEP_FENCE swap.c", [],

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The writer's side of the sleep: 5.1.7 steps 8 and 9 (kmes/producer.c). Positions count events.
- * What an event's bytes and the tail do is in jump.pml; here nothing is overwritten.
+ * The bytes of events and the tail are in jump.pml; here nothing is overwritten.
  *
- *   HAS_LIGHT_FENCE=1    no full fence here: each consumer makes one happen by membarrier
- *                        (sleep.pml).
+ *   HAS_LIGHT_FENCE=1    no full fence here: each consumer causes one by membarrier (sleep.pml).
  *   WITHOUT_WAKE_FENCE   need_wake is loaded while the store of write_pos may still wait (E1).
- *   PRODUCER_CLEARS      the producer clears need_wake when it has seen it (against E12).
+ *   PRODUCER_CLEARS      the producer clears need_wake when it has found it set (against E12).
  *   FLAG_IS_CLEARED      the CPU clears need_wake once because it knows of no consumer
- *                        (kmes/user/producer_lease.cc), although there is one.
- *   CLEARS_WITHOUT_COUNTER, CLEARS_AFTER_COUNTER   ... and the counter does not move, or moves first.
+ *                        (clear_need_wake in kmes/user/platform.cc), although there is one. The
+ *                        check of the lease after the store, and its fence, are left out.
+ *   CLEARS_WITHOUT_COUNTER, CLEARS_AFTER_COUNTER   ... and does not increment the counter, or
+ *                        increments it first.
  */
 
 /* The CPU's private copies (E13). */
 byte current_buffer; /* the buffer that it writes to */
 byte tail;           /* the tail of that buffer */
-byte frontier;       /* the end of the last event that is written */
+byte frontier;       /* the end of the last written event */
 byte published;      /* write_pos once all its stores are visible */
 byte generation_of[BUFFERS];
 byte counter_of[BUFFERS];

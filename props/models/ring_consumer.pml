@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The drain loop in a ring that the writer laps: 5.1.8.1 with E6, E7, E20 (kmes/consumer.c). It
- * copies unit by unit; an event is delivered as a copy, after the second look at the tail.
+ * copies unit by unit, and delivers the copy of an event after the second load of tail_pos.
  *
- *   LAP_WITHOUT_LOOK      reads at the tail after a lap without a look at write_pos (E20).
- *   DISCARD_WITHOUT_LOOK  likewise after a read that was discarded (E20).
- *   EMPTY_IF_EQUAL        takes the ring as empty only if read_pos == write_pos, not >= (E20).
- *   WITHOUT_RECHECK       has no second look at the tail (5.1.8.1 step 5).
- *   CHECKED               the sum of the mistakes below that end the run. Default: all.
+ *   LAP_WITHOUT_LOOK      reads at the tail after a lap without a load of write_pos (E20).
+ *   DISCARD_WITHOUT_LOOK  likewise after a discarded read (E20).
+ *   EMPTY_IF_EQUAL        takes the ring for empty only if read_pos == write_pos, not >= (E20).
+ *   WITHOUT_RECHECK       has no second load of tail_pos (5.1.8.1 step 5).
+ *   CHECKED               the sum of the faults below that end the run. Default: all.
  */
-#define TORN 1    /* units of different events, or a wrong size */
+#define TORN 1    /* the copy has units of different events, or a wrong size */
 #define EARLY 2   /* an event is delivered before it is published */
 #define TWICE 4   /* an event is delivered again, or after a newer one */
-#define CORRUPT 8 /* there is no event, although the tail has not passed */
+#define CORRUPT 8 /* there is no event, although the tail has not passed it */
 #define LEFT 16   /* the last event is published, but not delivered at the end */
 #ifndef CHECKED
 #define CHECKED 31
@@ -35,8 +35,8 @@ byte last_sequence; /* of the last delivered event; 0: none */
 
 hidden byte owner_there; /* used inside one step only */
 
-/* Finds how many units are published at read_pos, which is not lapped; if none, jumps to
- * `nothing_there`. */
+/* Counts the published units from read_pos on, after it has moved a lapped read_pos to the tail. If
+ * there are none, jumps to `nothing_there`. */
 inline look(read_pos, available, seen) {
     do
     :: atomic {
@@ -64,7 +64,14 @@ inline read_event(read_pos, available, size, owner, copied, is_mixed) {
     atomic {
         size = size_in_header[read_pos % CAPACITY]; /* @READ_DATA consumer.c */
         owner = unit[read_pos % CAPACITY];          /* @READ_DATA consumer.c */
-        copied = 1
+        copied = 1;
+        if
+        :: size == ANYTHING -> size = 0
+        :: size == ANYTHING -> size = 1
+        :: size == ANYTHING -> size = available
+        :: size == ANYTHING -> size = available + 1
+        :: else
+        fi
     };
     do
     :: is_sound(size, available) && copied < size ->
@@ -77,7 +84,7 @@ inline read_event(read_pos, available, size, owner, copied, is_mixed) {
     od
 }
 
-/* True if nothing from read_pos on was overwritten; else moves read_pos to the tail. */
+/* True if nothing from read_pos on was overwritten. Otherwise moves read_pos to the tail. */
 inline look_at_tail_again(read_pos, seen, is_whole) {
 #ifdef WITHOUT_RECHECK
     is_whole = true;

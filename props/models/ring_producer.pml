@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The writer in a full ring: 5.1.7 steps 6 to 8 (kmes/producer.c, and the walk of kmes/index.h).
- * Positions count units of the ring. An event has at least one unit and at most half of the ring;
- * each unit names its event, and the first unit also has the size.
+ * Positions count units of the ring. An event has at least one unit and at most half of the ring.
+ * Each unit names its event, and the first unit also has the size.
  *
  *   EMPTIES                       the walk may meet an impossible size, and then drops all (E13).
- *   WITHOUT_PUBLISH_BEFORE_TAIL   a batch may move the tail past what is published (E8).
+ *   WITHOUT_PUBLISH_BEFORE_TAIL   a batch may move the tail past the published events (E8).
  */
 
-/* The ring, and the two words that a consumer sees of it. */
-byte unit[CAPACITY];           /* the sequence number of the event that it belongs to; 0: none */
-byte size_in_header[CAPACITY]; /* of the event whose first unit it is; anything elsewhere */
+/* The ring, and the two words of it that a consumer loads. */
+byte unit[CAPACITY];           /* the sequence number of its event; 0: none */
+byte size_in_header[CAPACITY]; /* the size, in the first unit of an event; else ANYTHING */
+#define ANYTHING 255 /* payload, in which a consumer may see any size (ring_consumer.pml) */
 byte write_pos;
 byte tail_pos;
 
@@ -73,6 +74,7 @@ inline write_event(size, written) {
     :: written < size ->
         atomic {
             unit[(frontier + written) % CAPACITY] = sequence; /* @DATA producer.c */
+            size_in_header[(frontier + written) % CAPACITY] = ANYTHING;
             written++
         }
     :: else -> break

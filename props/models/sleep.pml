@@ -4,11 +4,11 @@
  *
  *   BARRIERS=n                  with HAS_LIGHT_FENCE=1 only the first n consumers execute the
  *                               barrier; by default all of them.
- *   WITHOUT_SLEEP_FENCE         looks again while its store of need_wake may still wait (E1).
- *   COUNTER_AFTER_RECHECK       reads the counter after the second look at write_pos (E2).
- *   COUNTER_AFTER_FENCE         ... after the fence, before that look: as good as the reference's
- *                               order while nobody but the consumer clears the flag (E2).
- *   WITHOUT_GENERATION_RECHECK  has no second look at generation (E3).
+ *   WITHOUT_SLEEP_FENCE         checks again while its store of need_wake may still wait (E1).
+ *   COUNTER_AFTER_RECHECK       loads the counter after the second load of write_pos (E2).
+ *   COUNTER_AFTER_FENCE         ... after the fence and before that load. This is as good as the
+ *                               reference's order while only the consumer clears the flag (E2).
+ *   WITHOUT_GENERATION_RECHECK  has no second load of generation (E3).
  */
 
 /* path: wait, wait-with-barrier */

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Model: one CPU emits and moves from buffer to buffer, consumers drain, sleep and follow it, and
- * store buffers lie between them. Without a -D it does what the reference does; each -D takes one
- * thing away, see the parts. What must hold: no event of a drained buffer is lost, and when nothing
- * moves any more, no consumer sleeps on a retired buffer or on one that has an event for it.
+ * Model: one CPU emits and moves from buffer to buffer. Consumers drain, sleep and follow it. Each
+ * processor has a store buffer. Without a -D the model is the reference; each -D removes one part,
+ * as the included files say. These must hold: no event of a drained buffer is lost. When no process
+ * can continue, no consumer sleeps on a retired buffer, or on one that has an event for it.
  *
  * Sizes:    CONSUMERS (1 or 2), EVENTS, SWAPS (at most 3); BATCHES: events may stay unpublished for
  *           a while; BEGIN_ATTACHED: consumers do not attach first.
  * Sharing:  CLEARS_0, CLEARS_1: whether consumer 0, 1 clears need_wake (1: exclusive; 0: shared);
  *           LIMITED_1: consumer 1 sleeps with a time limit (E12).
  * Barrier:  HAS_LIGHT_FENCE, BARRIERS: the asymmetric barrier (producer.pml, sleep.pml).
- * Backstop: NUDGE: retired buffers are nudged once at any time, and again whenever nothing else
- *           moves, for as long as one is mapped (E19). Left out by default: it hides other faults.
+ * Backstop: NUDGE: the producer nudges one retired buffer at any time. It nudges each of them once
+ *           when no other process can continue and one is mapped (E19). Left out by default,
+ *           because it hides other faults.
  */
 /* leaves out: WALK_SIZE TAIL TAIL_FENCE DATA: nothing is overwritten here; jump.pml */
 /* leaves out: LOOK_TAIL READ_DATA DATA_FENCE RECHECK_TAIL: likewise */
@@ -47,7 +48,7 @@
 #define NEED_WAKE(buffer) (5 * (buffer) + 5)
 #define WORDS (5 * BUFFERS + 1)
 
-/* What must not happen. */
+/* The faults. */
 bool an_event_is_lost;
 bool an_event_is_slept_through;
 bool a_dead_buffer_is_slept_on;
@@ -69,13 +70,17 @@ bool a_dead_buffer_is_slept_on;
 #else
 #define SOMEBODY_IS_LEFT_BEHIND (is_left_behind(0) || is_left_behind(1))
 #endif
+/* The nudges and the time limit each help once. If they helped until the fault ended, the monitor
+ * could never see it. */
 #ifdef NUDGE
-#define A_NUDGE_IS_DUE SOMEBODY_IS_LEFT_BEHIND
+bool has_nudged_all;
+#define A_NUDGE_IS_DUE (!has_nudged_all && SOMEBODY_IS_LEFT_BEHIND)
 #else
 #define A_NUDGE_IS_DUE false
 #endif
 #ifdef LIMITED_1
-#define A_LIMIT_IS_DUE misses_something(1)
+bool has_ended_limit;
+#define A_LIMIT_IS_DUE (!has_ended_limit && misses_something(1))
 #else
 #define A_LIMIT_IS_DUE false
 #endif
@@ -123,18 +128,18 @@ proctype cpu() {
 }
 
 #ifdef NUDGE
-/* Nudges a buffer that is still mapped, long after the swap. */
+/* Nudges every retired buffer, long after the swap. */
 proctype nudger() { /* endless */
     byte asked;
     byte buffer;
 
 end:
     do
-    :: timeout && SOMEBODY_IS_LEFT_BEHIND ->
-        buffer = 0;
+    :: timeout && A_NUDGE_IS_DUE ->
+        has_nudged_all = true;
         do
         :: buffer < current_buffer -> retire(buffer, asked); buffer++
-        :: else -> break
+        :: else -> buffer = 0; break
         od
     od
 }
@@ -165,13 +170,13 @@ nothing_newer:
 }
 
 #ifdef LIMITED_1
-/* The time limit of a sleep passes once at any time, and again whenever nothing else moves. */
+/* The time limit of a sleep passes once at any time, and once when no process can continue. */
 proctype limit_of(byte me) { /* endless */
     bool has_passed;
 
 end:
     do
-    :: atomic { timeout && misses_something(me) -> asleep_on[me] = AWAKE }
+    :: atomic { timeout && A_LIMIT_IS_DUE -> has_ended_limit = true; asleep_on[me] = AWAKE }
     :: atomic { !has_passed && asleep_on[me] != AWAKE -> has_passed = true; asleep_on[me] = AWAKE }
     od
 }

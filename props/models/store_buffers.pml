@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Shared memory as processors see it: each has a first-in-first-out buffer of stores that it has
- * done but that others do not see yet (total store order: x86-64). This part knows nothing of the
- * protocol.
+ * Shared memory as processors see it. Each processor has a first-in-first-out buffer of stores
+ * that others do not see yet (total store order: x86-64). This part knows nothing of the protocol.
  *
- * No other processor sees a store enter the buffer, so it may be one step with what precedes it. A
- * fence may be one step with the load after it. Two loads, or a store and a load after it, never
- * are.
+ * No other processor sees a store enter the buffer, so the store and the action before it may be
+ * one step. So may a fence and the load after it. Two loads are never one step, nor are a store and
+ * a load after it.
  *
- * Every word has one side that stores it and another that loads it, so no processor ever loads a
- * word of its own buffer; the assertion in `load` watches over that.
+ * One side stores each word, and the other side loads it. So no processor ever loads a word that is
+ * in its own buffer. The assertion in `load` checks that.
  *
- *   STORE_BUFFER_DEPTH   stores that may wait; a full buffer makes the next store wait. Default 2.
- *   WEAK_STORES          RELAXED stores of the CPU may overtake those before them, as on Arm.
+ *   STORE_BUFFER_DEPTH   the number of stores that may wait. If the buffer is full, the next store
+ *                        blocks. Default 2.
+ *   WEAK_STORES          RELAXED stores of the CPU may overtake earlier stores, as on Arm.
  */
 #ifndef STORE_BUFFER_DEPTH
 #define STORE_BUFFER_DEPTH 2
@@ -29,7 +29,7 @@ byte memory[WORDS];
 /* The word, value and order of each waiting store. */
 chan store_buffer[PROCESSORS] = [STORE_BUFFER_DEPTH] of { byte, byte, bit };
 
-/* Not part of the state: used inside one step only. */
+/* Not part of the state, because only single steps use them. */
 hidden byte arriving_word;
 hidden byte arriving_value;
 
@@ -48,16 +48,16 @@ inline load(processor, word, into) {
 inline fence(processor) { empty(store_buffer[processor]) }
 
 /*
- * A consumer's membarrier: its own full fence, and then one at some moment on the producer's
- * processor, which makes the stores that wait there visible. Here the consumer waits until they
- * are; this leaves no order out, as each of these stores may become visible at any time.
+ * A consumer's membarrier: a full fence of its own, and then one on the producer's processor, which
+ * makes the waiting stores there visible. Here the consumer waits until they are visible. This
+ * leaves no order out, because each of these stores may become visible at any time.
  */
 inline membarrier(processor) {
     fence(processor);
     fence(CPU)
 }
 
-/* The oldest waiting store of a processor becomes visible; a relaxed one may go first. */
+/* The oldest waiting store of a processor becomes visible. A relaxed one may overtake it. */
 inline arrive(processor) {
     store_buffer[processor]?arriving_word, arriving_value, _;
     memory[arriving_word] = arriving_value

@@ -3,10 +3,10 @@
  * Moves the CPU to the next buffer, and nudges a retired one (kmes/swap.c): 5.1.8.4. Buffers are
  * used in order, each once. Positions are kept (E11).
  *
- *   SHRINK                     the new buffer may be too small for all, and keep a suffix (E10).
- *   NOTHING_SURVIVES           ... or none of them.
- *   WITHOUT_SWAP_WAKE          a retired buffer's counter does not move and nobody is woken (E3).
- *   SWAP_WAKES_IF_ASKED        ... only if need_wake is seen set (E3).
+ *   SHRINK                     the new buffer may hold only a suffix of the events (E10).
+ *   NOTHING_SURVIVES           the new buffer holds none of the events.
+ *   WITHOUT_SWAP_WAKE          neither increments a retired buffer's counter nor wakes (E3).
+ *   SWAP_WAKES_IF_ASKED        does both only if need_wake is set (E3).
  *   GENERATION_BEFORE_POINTER  the old generation is stored first (E19).
  *   RELAXED_GENERATION         the old generation is no release store (E24; with WEAK_STORES).
  */
@@ -42,8 +42,8 @@ inline retire(buffer, asked) {
 #endif
 }
 
-/* The new buffer continues at the positions of the old one. Nobody can load a word of it before the
- * change of CURRENT is visible, which is stored later, so these stores need no store buffer. */
+/* The new buffer continues at the positions of the old one. No consumer can load a word of it
+ * before the later store of CURRENT is visible, so these stores need no store buffer. */
 inline open_new(new_buffer) {
 #if defined(SHRINK)
     do
@@ -59,8 +59,8 @@ inline open_new(new_buffer) {
     memory[WRITE_POS(new_buffer)] = published                   /* @SWAP_PUBLISH swap.c */
 }
 
-/* Stores the buffer that an attach finds. The step has no label: in the core this is private, and
- * an attach reads it under a lock (E14), which orders at least as much. */
+/* Stores the buffer that an attach finds. The step has no label, because it is private in the core.
+ * An attach there reads it under a lock (E14), which orders at least as much. */
 inline switch_pointer(new_buffer) {
     current_buffer = new_buffer;
     store(CPU, CURRENT, new_buffer)

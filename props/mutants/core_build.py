@@ -33,7 +33,7 @@ class BuildError(Exception):
 
 
 def sanitiser_runtimes():
-    """What must be preloaded before a sanitised core."""
+    """The libraries to preload before a sanitised core."""
     found = []
     for name in RUNTIMES:
         command = ["gcc", f"-print-file-name={name}"]

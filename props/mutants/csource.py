@@ -490,6 +490,11 @@ class Source:
         node.parts = {"function": function, "arguments": arguments}
         return node, end + 1
 
+    def _is_one_text(self, at):
+        """True if this token and the next one are parts of a text: "a" "b", or NAME "b"."""
+        kinds = [token.kind for token in self.tokens[at : at + 2]]
+        return "string" in kinds and len(kinds) == 2 and set(kinds) <= {"string", "name"}
+
     def primary(self, at):
         if at >= len(self.tokens):
             self.error(at, "an expression expected")
@@ -499,9 +504,9 @@ class Source:
             return Node("paren", at, end, [value]), self.expect(end, ")")
         if token.kind == "punct":
             self.error(at, "an expression expected")
-        if token.kind == "string":
-            end = at
-            while end + 1 < len(self.tokens) and self.tokens[end + 1].kind == "string":
-                end += 1
+        end = at
+        while self._is_one_text(end):
+            end += 1
+        if token.kind == "string" or end > at:
             return Node("string", at, end), end + 1
         return Node(token.kind, at, at), at + 1

@@ -26,7 +26,7 @@ LAST_BEGUN = re.compile(r"^\[ RUN      \] ([\w/]+\.[\w/]+)$", re.MULTILINE)
 
 @dataclass
 class Finding:
-    """What caught a mutant, with `script` if it was a script."""
+    """The finding that caught a mutant, with `script` if it was a script."""
 
     what: str
     script: str = ""

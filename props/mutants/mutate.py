@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Mutation operators for the core's C: every fault is one edit of one file. Knows how to read the
-text (csource.py), but not what is built from it or who finds the fault.
+"""Mutation operators for the core's C. Each mutant is one edit of one file, whose text csource.py
+parses.
 
 A mutant's ID is FILE/FUNCTION/OPERATOR/ORDINAL. The ordinal counts the places in that function
 where this operator applies, so edits elsewhere do not change it. A constant that is a macro has
 the macro's name as its function.
 
-Prints the mutants of the given files, one a line."""
+Prints the mutants of the given files, one per line."""
 
 import argparse
 import re
@@ -127,7 +127,7 @@ def _one_line(text, strip=True):
 
 @dataclass(frozen=True)
 class Context:
-    """What other files say: the labels of order.h, and which names are numbers."""
+    """Information from other files: the labels of order.h, and which names are numbers."""
 
     labels: dict  # label -> (access, field)
     numbers: frozenset
@@ -566,8 +566,8 @@ def _may_be_one(one, other):
 
 def _are_independent(source, first, second):
     """Whether two statements are independent: neither writes a place that the other one uses, and
-    at most one calls a function, an access of the seam. (Nobody else reads private data while
-    a CPU or a reader is in the core.)"""
+    at most one calls a function, an access of the seam. (No other thread reads private data
+    while a CPU or a reader is in the core.)"""
     written, calls = [], []
     for node in (first, second):
         places = _written(source, node)
@@ -604,7 +604,7 @@ def mutants_of(name, text, context):
 
 def main(arguments):
     parser = argparse.ArgumentParser(description="Prints the mutants of C files, one a line.")
-    parser.add_argument("--count", action="store_true", help="only how many, by operator")
+    parser.add_argument("--count", action="store_true", help="print only the numbers, by operator")
     parser.add_argument("files", nargs="+", type=Path)
     options = parser.parse_args(arguments)
     counts = Counter()

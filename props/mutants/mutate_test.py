@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What csource.py reads, what mutate.py makes from it, and what equivalent.py refuses."""
+"""The parser of csource.py, the mutants of mutate.py, and the errors of equivalent.py."""
 
 import tempfile
 import unittest
@@ -8,6 +8,7 @@ from pathlib import Path
 import csource
 import equivalent
 import mutate
+import run_mutants
 
 CONTEXT = mutate.Context(
     labels={
@@ -159,6 +160,10 @@ class Operators(unittest.TestCase):
         self.assertEqual(results("g(); h();", "swap"), ["h(); g();"])
         self.assertEqual(results("g(); { h(); }", "swap"), ["{ h(); } g();"])
 
+    def test_a_text_of_several_parts_is_one(self):
+        for text in ('"a" "b"', 'N "b"', '"a" N "b"', '"a" N'):
+            self.assertEqual(results(f" return {text}; ", "no-text"), [' return ""; '])
+
     def test_what_cannot_be_told_apart_is_not_swapped(self):
         self.assertEqual(results("p->a = 1; p->b = 2;", "swap"), [])
         self.assertEqual(results("p->a = 1; p->b = q->a;", "swap"), ["p->b = q->a; p->a = 1;"])
@@ -241,25 +246,42 @@ class List(unittest.TestCase):
             return equivalent.read_list(path)
 
     def test_a_reason_stands_over_its_mutants(self):
-        text = "# note\n= one reason\na.c/f/drop/0\na.c/f/drop/1\n\n= another\nb.c/g/swap/0\n"
+        text = "# note\n= one reason\na.c/f/drop/0 11\na.c/f/drop/1 22\n"
+        text += "\n= another\nb.c/g/swap/0 33\n"
         self.assertEqual(
             self.read(text),
             {
-                "a.c/f/drop/0": "one reason",
-                "a.c/f/drop/1": "one reason",
-                "b.c/g/swap/0": "another",
+                "a.c/f/drop/0": equivalent.Listed("one reason", "11"),
+                "a.c/f/drop/1": equivalent.Listed("one reason", "22"),
+                "b.c/g/swap/0": equivalent.Listed("another", "33"),
             },
         )
 
     def test_what_is_wrong_is_said_with_its_line(self):
         for text, message in (
-            ("a.c/f/drop/0\n", ":1: .*under no reason"),
+            ("a.c/f/drop/0 11\n", ":1: .*under no reason"),
             ("=\n", ":1: .*without a reason"),
             ("= r\na.c f drop\n", ":2: .*is no FILE"),
-            ("= r\na.c/f/drop/0\na.c/f/drop/0\n", ":3: .*twice"),
+            ("= r\na.c/f/drop/0\n", ":2: .*is no FILE"),
+            ("= r\na.c/f/drop/0 11\na.c/f/drop/0 11\n", ":3: .*twice"),
         ):
             with self.assertRaisesRegex(equivalent.ListError, message):
                 self.read(text)
+
+    def test_another_edit_under_the_same_id_is_reported(self):
+        diffs = {"a.c/f/drop/0": "[-f();-]{+;+}", "a.c/f/drop/1": "[-g();-]{+;+}"}
+        digest = equivalent.digest_of(diffs["a.c/f/drop/0"])
+        names = ["a.c/f/drop/0", "a.c/f/drop/1", "a.c/f/drop/2"]
+        said = equivalent.outdated({name: equivalent.Listed("r", digest) for name in names}, diffs)
+        self.assertEqual(len(said), 2)
+        self.assertRegex(said[0], "drop/1 is another edit now, .*g")
+        self.assertRegex(said[1], "drop/2 is listed, and is no mutant")
+
+    def test_the_list_of_the_core_is_of_its_mutants(self):
+        root = Path(__file__).absolute().parent.parent.parent
+        listed = equivalent.read_list(root / "props/mutants/equivalent.txt")
+        diffs = {mutant.id: mutant.diff(text) for mutant, text in run_mutants.all_mutants(root)}
+        self.assertEqual(equivalent.outdated(listed, diffs), [])
 
 
 if __name__ == "__main__":

@@ -37,11 +37,16 @@ mutants 1 --only producer.c/kmes_publish/weaken/ --killers tests --without label
 like '^survived: producer.c/kmes_publish/weaken/0 '
 
 # A stale list: one mutant is caught after all, and one does not exist.
-printf '= a reason\nproducer.c/kmes_publish/weaken/0\nproducer.c/gone/drop/0\n' >"$none"
+printf '= a reason\nproducer.c/kmes_publish/weaken/0 48c50ad7\nproducer.c/gone/drop/0 1\n' >"$none"
 mutants 1 --only producer.c/kmes_publish/weaken/ --killers scripts --equivalent "$none"
 like '^caught \| producer.c/kmes_publish/weaken/0 .* order-strength '
 like '^stale: producer.c/kmes_publish/weaken/0 is listed as equivalent, and is caught'
 like '^stale: producer.c/gone/drop/0 is listed, and is no mutant'
+
+# The ID has another edit than the one that was listed.
+printf '= a reason\nproducer.c/kmes_publish/weaken/0 48c50ad8\n' >"$none"
+mutants 1 --only producer.c/kmes_publish/weaken/ --killers scripts --equivalent "$none"
+like '^stale: producer.c/kmes_publish/weaken/0 is another edit now, 48c50ad7'
 
 # If a killer is missing, mutants are not judged.
 mutants 3 --only producer.c/kmes_publish/ --bin "$TEST_TMPDIR"

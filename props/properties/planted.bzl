@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Bugs planted in the core, one at a time: the properties have to find each of them, by the
-property that is meant for it, and shrink it to a script of a few steps.
+"""Bugs planted in the core, one at a time. The property that is meant for a bug must find it, and
+shrink it to a script of a few steps.
 
   name      of the test: planted_<name>_test
   file      of kmes/
-  text      what stands there, exactly once (the edit fails otherwise)
-  instead   what is put in its place
-  property  that has to be the one that breaks
-  steps     the shortest script has at most so many lines behind its settings
+  text      the original text, which occurs exactly once (the edit fails otherwise)
+  instead   the replacement
+  property  the property that must break
+  steps     the maximum number of lines after the settings in the shortest script
+  also      further saved scripts that show the bug
+
+The saved script bug-<name>.kmes of props/corpus shows the bug, too.
 """
 
 load("@rules_cc//cc:defs.bzl", "cc_library", "cc_test")
@@ -130,7 +133,8 @@ PLANTED = [
         text = "        if (!is_whole(reader)) continue;\n" + _NOT_NEWER + "        if (!fits) {",
         instead = _NOT_NEWER + "        if (!fits) {",
         property = "torn",
-        steps = 6,
+        steps = 7,
+        also = ["bug-no-second-look-at-the-tail-poked"],
     ),
     dict(
         name = "goes_on_at_the_tail_without_a_look",
@@ -151,6 +155,14 @@ PLANTED = [
         steps = 4,
     ),
     dict(
+        name = "leaves_before_the_end",
+        file = "consumer.c",
+        text = "        return 1; /* E10: events that the new buffer may lack are still here */",
+        instead = "        (void)0;",
+        property = "exact-loss",
+        steps = 7,
+    ),
+    dict(
         name = "delivers_twice_after_a_switch",
         file = "consumer.c",
         text = "|| sequence > reader->last_sequence;",
@@ -169,12 +181,21 @@ PLANTED = [
         steps = 10,
     ),
     dict(
+        name = "need_wake_is_not_cleared",
+        file = "sleep.c",
+        text = "    if (reader->config.sharing == KMES_EXCLUSIVE)\n        kmes_store_relaxed_u8",
+        instead = "    if (0)\n        kmes_store_relaxed_u8",
+        property = "sleep",
+        steps = 2,
+    ),
+    dict(
         name = "buffer_is_not_made_sure_of",
         file = "attach.c",
-        text = "return kmes_mapping_is_same(&found->mapping, &now) ? 0 : 1;",
-        instead = "return 0;",
+        text = "if (!kmes_mapping_is_same(&found->mapping, &now)) return 1;",
+        instead = "",
         property = "sleep",
         steps = 4,
+        also = ["bug-buffer-is-not-made-sure-of-foreign"],
     ),
 ]
 
@@ -188,6 +209,10 @@ _PRIVATE_HEADERS = [
 def _planted_bug(plant):
     name = "planted_" + plant["name"]
     is_header = plant["file"].endswith(".h")
+    scripts = [
+        "//props/corpus:{}.kmes".format(script)
+        for script in ["bug-" + plant["name"].replace("_", "-")] + plant.get("also", [])
+    ]
 
     # A header is edited for the file that includes it.
     native.genrule(
@@ -217,7 +242,8 @@ def _planted_bug(plant):
             plant["name"],
             plant["property"],
             str(plant["steps"]),
-        ],
+        ] + ["$(location {})".format(script) for script in scripts],
+        data = scripts,
         copts = KMES_CXX_COPTS,
         linkstatic = True,
         # This tests the properties, not the core.

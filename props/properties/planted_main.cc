@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Linked with a core with a planted bug (planted.bzl): plays random scripts until a property
-// breaks, and shrinks. Passes if the expected property broke, and the shortest script is short.
-// Knows only the name of the bug.
+// Linked with a core with a planted bug (planted.bzl). Plays the saved scripts of the bug, and then
+// random scripts until a property breaks, and shrinks. Passes if the expected property broke in
+// each, and the shortest script is short. Knows only the name of the bug.
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "props/machine/play.h"
@@ -21,6 +23,20 @@ constexpr std::size_t kShrinkBudget = 20000;
 int fail(const std::string& what) {
     std::printf("FAIL: %s\n", what.c_str());
     return 1;
+}
+
+// A saved script of the corpus must show the bug by itself.
+int play_saved(const char* path, const std::string& property) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text((std::istreambuf_iterator<char>(file)), {});
+    const auto parsed = parse_script(text);
+    const Script* script = std::get_if<Script>(&parsed);
+    if (!script) return fail(std::string(path) + " is no script");
+    const PlayResult result = play(*script);
+    if (!result.failure) return fail(std::string(path) + " passes");
+    if (result.failure->property == property) return 0;
+    return fail(std::string(path) +
+                " breaks another property: " + describe(*script, *result.failure));
 }
 
 int look_for(const std::string& bug, const std::string& property, std::size_t most_steps) {
@@ -53,9 +69,11 @@ int look_for(const std::string& bug, const std::string& property, std::size_t mo
 }  // namespace kmes::props
 
 int main(int argc, char** argv) {
-    if (argc != 4) {
-        std::fprintf(stderr, "usage: %s BUG PROPERTY MOST_STEPS\n", argv[0]);
+    if (argc < 5) {
+        std::fprintf(stderr, "usage: %s BUG PROPERTY MOST_STEPS SCRIPT...\n", argv[0]);
         return 2;
     }
+    for (int i = 4; i < argc; i++)
+        if (kmes::props::play_saved(argv[i], argv[2]) != 0) return 1;
     return kmes::props::look_for(argv[1], argv[2], std::strtoul(argv[3], nullptr, 10));
 }

@@ -2,8 +2,8 @@
 //
 // The properties of producer and reader, each with its name and clause, over random scripts. All
 // are checked at every access of every script (props/machine). A test here draws the scripts in
-// which its property is most likely to break. It also fails if what the property is about never
-// happened.
+// which its property is most likely to break. It also fails if the events that the property is
+// about never happened.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
@@ -18,7 +18,7 @@
 namespace kmes::props {
 namespace {
 
-// Plays random scripts of these profiles. Returns what happened in all of them.
+// Plays random scripts of these profiles. Returns the sum of their counts.
 Seen hold(const std::vector<Profile>& profiles) {
     Seen seen;
     for (const Profile profile : profiles) {
@@ -64,7 +64,7 @@ TEST(Property, LossIsExact) {
     EXPECT_GT(seen.dropped, 0u);
 }
 
-// E8: whatever a batch needs, tail_pos never passes what is published.
+// E8: whatever a batch needs, tail_pos never passes the published write_pos.
 TEST(Property, TailIsNeverBeyondWhatIsPublished) {
     const Seen seen = hold({Profile::batches});
     EXPECT_GT(seen.published_early, 0u);
@@ -116,9 +116,9 @@ Script without_pokes(Script script) {
     return script;
 }
 
-// The number of accesses decides whether an interrupt, or an event that becomes corrupt, falls into
-// a started operation, and a wake is one more access. Therefore only pokes and the schedule come in
-// between here.
+// A script that interrupts an operation after some accesses would do so at another place: a wake is
+// one more access. The same holds for an event that becomes corrupt. Therefore only pokes and the
+// schedule remain in a started operation.
 Script without_interrupts(Script script) {
     bool is_started = false;
     std::erase_if(script.operations, [&is_started](const Operation& operation) {
@@ -132,17 +132,21 @@ Script without_interrupts(Script script) {
     return script;
 }
 
-// E13: a consumer that writes what it can at any time changes nothing of the producer's state and
-// actions, except the wakes that it requests.
+// E13: a consumer that writes to its page does not change the producer's state and actions, except
+// for the wakes that it requests.
 TEST(Property, HostileConsumerChangesNothingButItsOwnWakes) {
     Seen seen;
     const bool holds = rc::check([&seen] {
-        const Script script = without_interrupts(*scripts(Profile::hostile));
+        const Script script = *rc::gen::map(scripts(Profile::hostile), without_interrupts);
         const PlayResult hostile = play(script);
         if (hostile.failure) RC_FAIL(describe(script, *hostile.failure));
-        const PlayResult friendly = play(without_pokes(script));
-        if (friendly.failure) RC_FAIL(describe(script, *friendly.failure));
-        RC_ASSERT(hostile.producer_digest == friendly.producer_digest);
+        const Script unpoked = without_pokes(script);
+        const PlayResult friendly = play(unpoked);
+        if (friendly.failure) RC_FAIL(print_script(unpoked) + describe(unpoked, *friendly.failure));
+        if (hostile.producer_digest != friendly.producer_digest)
+            RC_FAIL(
+                "the producer's state differs without the pokes; tools/kmes replay plays a script "
+                "once, so repeat this test with the RC_PARAMS below");
         seen += hostile.seen;
     });
     EXPECT_TRUE(holds);
@@ -151,7 +155,9 @@ TEST(Property, HostileConsumerChangesNothingButItsOwnWakes) {
 
 // E13: an impossible size in the ring empties the buffer, once, and is counted.
 TEST(Property, CorruptSizeEmptiesTheBuffer) {
-    const Seen seen = hold({Profile::hostile});
+    Seen seen;
+    // A sanitizer plays few scripts, and about one in thirty empties the buffer.
+    for (int i = 0; i < 3 && seen.corrupt == 0; i++) seen += hold({Profile::hostile});
     EXPECT_GT(seen.corrupt, 0u);
 }
 

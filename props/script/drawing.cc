@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <array>
 
+#include "props/script/form.h"
+
 namespace kmes::props {
 namespace {
 
-constexpr std::uint64_t kSmallestEvent = 30;  // one byte of type, no payload
-constexpr std::uint64_t kBlock = 4096;        // of the producer's index of boundaries (E13)
+constexpr std::uint64_t kBlock = 4096;  // of the producer's index of boundaries (E13)
 
-// Offsets in the metadata page (5.1.6) that producer or consumer reads.
-constexpr std::uint64_t kNeedWake = 132;
+// Offsets in the metadata (5.1.6) that producer or consumer reads, besides need_wake.
 constexpr std::array<std::uint64_t, 9> kFields = {0, 8, 12, 16, 24, 32, 64, 72, 128};
 
 std::uint64_t draw_position(Random& random) {
@@ -132,7 +132,8 @@ std::uint64_t draw_event_bytes(Random& random, const Outline& outline) {
         }
         case 8:  // 5.1.4: ends at the wrap, or leaves less than a header before it
         case 9:
-            bytes = outline.until_wrap() + 1 - random.below(random.chance(50) ? 3 : 34);
+            bytes =
+                outline.until_wrap() + 1 - random.below(random.chance(50) ? 3 : kFixedBytes + 5);
             break;
         case 10:
             bytes = kBlock - outline.write() % kBlock + random.below(3) - 1;
@@ -273,7 +274,8 @@ Operation Drawing::swap_to(Verb verb) {
     if (random_.chance(45)) swap.set(Key::positions, random_.between(1, 2));
     if (swap[Key::positions] == 2) {
         const std::vector<std::uint64_t> shifts = {
-            1, 29, kBlock, outline_.capacity(), 1ull << 32, 1ull << 40, random_.below(1ull << 40)};
+            1,          kSmallestEvent - 1,       kBlock, outline_.capacity(), 1ull << 32,
+            1ull << 40, random_.below(1ull << 40)};
         swap.set(Key::shift, random_.pick(shifts));
     }
     return swap;
@@ -303,7 +305,8 @@ void Drawing::pieces() {
 // E10, E20: an event that takes more than half of a shrunken ring, up to all of it.
 void Drawing::large_then_shrink() {
     const std::uint64_t half = outline_.half();
-    const std::uint64_t bytes = random_.chance(50) ? half : random_.between(half / 2, half);
+    const std::uint64_t least = std::max(half / 2, kSmallestEvent);
+    const std::uint64_t bytes = random_.chance(50) ? half : random_.between(least, half);
     line(Operation(Verb::emit).set(Key::payload, bytes - kSmallestEvent));
     if (random_.chance(30)) burst();
     Operation swap = swap_to(Verb::resize);
@@ -334,7 +337,7 @@ void Drawing::burst() {
     }
 }
 
-// What interrupts a started operation or a reservation (E16).
+// The interrupts of a started operation or a reservation (E16).
 void Drawing::interrupt() {
     switch (random_.below(8)) {
         case 0:
@@ -439,19 +442,19 @@ void Drawing::poke() {
     const std::uint64_t buffers = outline_.buffers();
     Operation poke =
         of_buffer(Verb::poke, random_.chance(80) ? buffers - 1 : random_.below(buffers + 1));
-    std::uint64_t offset = kNeedWake;
+    std::uint64_t offset = kNeedWakeAt;
     if (random_.chance(50)) {
         offset = kFields[random_.below(kFields.size())];
         offset += random_.below(8);
     }
-    if (random_.chance(8)) offset = random_.below(4096);
+    if (random_.chance(8)) offset = random_.below(kMetadataBytes);
     poke.set(Key::offset, offset);
     line(poke.set(Key::value, random_.chance(80) ? random_.pick(values) : random_.below(256)));
 }
 
 void Drawing::corrupt() {
     const std::vector<std::uint64_t> values = {
-        0, 1, 29, outline_.used() + 1, ~0u, random_.below(~0u)};
+        0, 1, kSmallestEvent - 1, outline_.used() + 1, ~0u, random_.below(~0u)};
     Operation corrupt(Verb::corrupt);
     const std::uint64_t events = outline_.events().size();
     corrupt.set(Key::event, random_.chance(60) ? random_.below(3) : random_.below(events + 1));

@@ -3,11 +3,12 @@
 // 5.1.7 steps 5 to 8 and 5.1.8.4, with sizes only (outline.h).
 #include "props/script/outline.h"
 
+#include "props/script/form.h"
+
 namespace kmes::props {
 namespace {
 
-constexpr std::uint64_t kFixedBytes = 29;  // of a header, before the type
-constexpr std::uint64_t kAccesses = 10;    // of an operation, roughly
+constexpr std::uint64_t kAccesses = 10;  // of an operation, roughly
 
 }  // namespace
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// The grammar of the script format as tables, and what a script means apart from its text:
+// The grammar of the script format as tables, and the meaning of a script apart from its text:
 // defaults, types, payloads. Knows no core, and nothing of how a script is played.
 #include "props/script/script.h"
 
 #include <algorithm>
+
+#include "props/script/form.h"
 
 namespace kmes::props {
 namespace {
@@ -99,7 +101,7 @@ std::vector<VerbRule> make_rules() {
          "poke",
          Actor::world,
          false,
-         {kBuffer, {Key::offset, 0, 4095, 0}, {Key::value, 0, 255, 0}}},
+         {kBuffer, {Key::offset, 0, kMetadataBytes - 1, 0}, {Key::value, 0, 255, 0}}},
         {Verb::corrupt,
          "corrupt",
          Actor::world,

@@ -82,7 +82,8 @@ bool holds(const std::string& name, int samples, Property property) {
 }
 
 // Describes a sample that the suite judges wrongly: the verdicts, and how to repeat them.
-inline std::string describe(const Consumer& consumer, const std::vector<Verdict>& verdicts) {
+inline std::string describe(const Consumer& consumer, const std::vector<Verdict>& verdicts,
+                            RunOptions options) {
     std::string text;
     std::vector<std::string> failed;
     for (const Verdict& each : verdicts) {
@@ -91,8 +92,8 @@ inline std::string describe(const Consumer& consumer, const std::vector<Verdict>
             each.verdict + " " + each.id + " (clause " + each.clause + "): " + each.message + "\n";
         failed.push_back(each.id);
     }
-    const auto& shown = failed.empty() ? cases_of(consumer) : failed;
-    return text + "see it again: " + command(consumer, shown) + "\n";
+    options.filters = failed.empty() ? cases_of(consumer) : failed;
+    return text + "see it again: " + command(consumer, options) + "\n";
 }
 
 }  // namespace kmes::props::suite

@@ -62,8 +62,8 @@ ModelSettings model_settings(const Operation& settings, std::uint32_t cpu) {
     return made;
 }
 
-// An event that is far too large is made just too large: the history keeps its bytes, and a payload
-// of 4 GiB would only be refused.
+// Makes an event that is far too large just too large. The history keeps its bytes, and both would
+// refuse a payload of 4 GiB in the same way.
 ModelInput input_of(const Operation& operation, std::uint64_t capacity) {
     return {full_type(operation), std::min(operation[Key::payload], capacity), operation[Key::seed],
             static_cast<std::uint8_t>(operation[Key::origin]),
@@ -213,7 +213,7 @@ std::uint64_t Pair::oldest_that_fits(std::uint64_t capacity) const {
     return oldest;
 }
 
-// The shift of positions follows from what is known when the swap begins.
+// The shift of positions is computed when the swap begins.
 SwapSpec Pair::swap_spec(const Operation& operation) const {
     SwapSpec spec;
     spec.capacity_bytes = operation[Key::capacity];
@@ -307,7 +307,7 @@ bool Pair::play(const Operation& operation) {
         case Verb::retire:
         case Verb::jump:
             return play_other(operation);
-        default:  // consumers, schedules, and what only one of the two knows
+        default:  // consumers, schedules, and operations that only one of the two has
             return false;
     }
 }
@@ -332,7 +332,7 @@ std::string Pair::compare(const conformance::Buffer& theirs, const ModelBuffer& 
                differs("position", placement.position, ours.events[i].position) +
                differs("event bytes", placement.bytes, ours.events[i].bytes);
     }
-    // The history does not know what a consumer requested, so it has bounds.
+    // The history has bounds for the counter, because it does not know the requests of consumers.
     const std::uint32_t above_lowest = ours.counter - theirs.futex_counter_lowest;
     if (above_lowest > theirs.futex_counter_highest - theirs.futex_counter_lowest)
         text += "futex_counter " + std::to_string(ours.counter) + " is outside of " +
@@ -406,6 +406,9 @@ struct Played {
     std::uint64_t swaps = 0;
 };
 
+constexpr char kRepeat[] =
+    "tools/kmes replay has no oracle: repeat this test with the RC_PARAMS below\n";
+
 void expect_agreement(const Script& script, Played& played) {
     Pair pair(script);
     for (std::size_t i = script.first_operation(); i < script.operations.size(); ++i) {
@@ -414,11 +417,12 @@ void expect_agreement(const Script& script, Played& played) {
         if (!pair.play(operation)) continue;
         const std::string difference = pair.difference();
         RC_LOG() << "after operation " << i << ", " << print_operation(operation) << ": "
-                 << difference << "\n";
+                 << difference << "\n"
+                 << kRepeat;
         RC_ASSERT(difference == "");
     }
     const std::string difference = pair.difference_of_old_buffers();
-    RC_LOG() << "at the end: " << difference << "\n";
+    RC_LOG() << "at the end: " << difference << "\n" << kRepeat;
     RC_ASSERT(difference == "");
     played.events += pair.events();
     played.swaps += pair.swaps();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// A verdict does not depend on the order of the cases, nor on which others run. Some random cases
-// in random order give a correct and a broken consumer the same verdicts and findings as a whole
-// run. So does a case alone. The clause of the report may depend on which other cases failed
-// (conformance/main/attribution.h), so the clause of the first finding is compared.
+// A verdict does not depend on the order of the cases, nor on the other cases of the run. Some
+// random cases in random order give a correct and a broken consumer the same verdicts and findings
+// as a whole run. So does a case alone. The clause of the report may depend on which other cases
+// failed (conformance/main/attribution.h), so the clause of the first finding is compared.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,8 +23,8 @@ bool is_a_race(const std::string& id) {
     return id.find("under-load") != std::string::npos;
 }
 
-// A copy without bounds ends in a missing page or in another ring, as the system arranges them.
-// Which clause it breaks is chance, but it always fails.
+// A copy without bounds ends in a missing page or in another ring, depending on the addresses. The
+// clause that it breaks varies, but it always fails.
 bool runs_wild(const Consumer& consumer) {
     return std::count(consumer.bugs.begin(), consumer.bugs.end(), "no-bounds-check") != 0;
 }
@@ -32,12 +32,16 @@ bool runs_wild(const Consumer& consumer) {
 // Verdict of each case, and the clause of its first finding.
 using Verdicts = std::map<std::string, std::string>;
 
-Verdicts verdicts_of(const Consumer& consumer, const std::vector<std::string>& filters,
-                     std::vector<std::string> options = {}) {
+RunOptions run_of(const Consumer& consumer, const std::vector<std::string>& filters,
+                  std::vector<std::string> options = {}) {
     RunOptions run;
     run.filters = filters;
     run.options = std::move(options);
     if (!consumer.bugs.empty()) run.timeout_scale = kScaleOfBroken;
+    return run;
+}
+
+Verdicts verdicts_of(const Consumer& consumer, const RunOptions& run) {
     Verdicts verdicts;
     for (const Verdict& each : run_suite(consumer, run)) {
         if (is_a_race(each.id)) continue;
@@ -58,17 +62,16 @@ rc::Gen<std::vector<std::string>> some_cases() {
     });
 }
 
-void expect_the_same(const Consumer& consumer, const Verdicts& whole, const Verdicts& part,
-                     const std::string& how) {
-    for (const auto& [id, verdict] : part) {
-        RC_LOG() << id << " " << how << ": " << verdict << "; in a whole run: " << whole.at(id)
-                 << "; alone: " << command(consumer, {id}) << "\n";
+void expect_the_same(const Consumer& consumer, const Verdicts& whole, const RunOptions& run) {
+    for (const auto& [id, verdict] : verdicts_of(consumer, run)) {
+        RC_LOG() << id << ": " << verdict << "; in a whole run: " << whole.at(id)
+                 << "; see it again: " << command(consumer, run) << "\n";
         RC_ASSERT(verdict == whole.at(id));
     }
 }
 
 void expect_no_dependence(const Consumer& consumer, std::size_t least_failed) {
-    const Verdicts whole = verdicts_of(consumer, {});
+    const Verdicts whole = verdicts_of(consumer, run_of(consumer, {}));
     const auto failed = std::count_if(whole.begin(), whole.end(), [](const auto& each) {
         return each.second.substr(0, 4) == "fail";
     });
@@ -77,11 +80,10 @@ void expect_no_dependence(const Consumer& consumer, std::size_t least_failed) {
     EXPECT_TRUE(holds("the order makes no difference", kSamples, [&] {
         const std::vector<std::string> cases = *some_cases();
         const std::string seed = std::to_string(draw_below(1000000));
-        expect_the_same(consumer, whole, verdicts_of(consumer, cases, {"--shuffle", seed}),
-                        "in the order of --shuffle " + seed);
+        expect_the_same(consumer, whole, run_of(consumer, cases, {"--shuffle", seed}));
         for (int i = 0; i < kCasesAlone; ++i) {
             const std::string id = *rc::gen::elementOf(cases);
-            expect_the_same(consumer, whole, verdicts_of(consumer, {id}), "alone");
+            expect_the_same(consumer, whole, run_of(consumer, {id}));
         }
     }));
 }

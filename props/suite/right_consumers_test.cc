@@ -31,7 +31,7 @@ bool all_pass(const std::vector<Verdict>& verdicts) {
 TEST(Suite, PassesThePlainConsumerInEveryCase) {
     const std::vector<Verdict> verdicts = run_suite({});
     EXPECT_EQ(verdicts.size(), all_case_ids().size());
-    EXPECT_TRUE(all_pass(verdicts)) << describe({}, verdicts);
+    EXPECT_TRUE(all_pass(verdicts)) << describe({}, verdicts, {});
 }
 
 TEST(Suite, PassesEveryRightConsumer) {
@@ -40,9 +40,9 @@ TEST(Suite, PassesEveryRightConsumer) {
         RunOptions options;
         options.filters = part_of_the_cases(draw_below(kParts));
         const std::vector<Verdict> verdicts = run_suite(consumer, options);
-        RC_LOG() << describe(consumer, verdicts);
+        RC_LOG() << describe(consumer, verdicts, options);
         // Also at once: a failure that depends on the machine's load may be gone after shrinking.
-        if (!all_pass(verdicts)) std::cerr << describe(consumer, verdicts);
+        if (!all_pass(verdicts)) std::cerr << describe(consumer, verdicts, options);
         RC_ASSERT(all_pass(verdicts));
     }));
 }

@@ -133,7 +133,7 @@ std::set<std::string> clauses_of(const Consumer& consumer) {
     for (const std::string& bug : consumer.bugs) {
         const Mistake& of = mistake(bug);
         clauses.insert(of.clauses.begin(), of.clauses.end());
-        // If a consumer does not stop, the only fact is that what the case waits for never came.
+        // If a consumer does not stop, the case only knows that the awaited event never came.
         for (const std::string& id : of.cases) clauses.insert(id.substr(0, id.find('/')));
     }
     return clauses;
@@ -149,17 +149,28 @@ std::vector<std::string> cases_of(const Consumer& consumer) {
     return cases;
 }
 
-std::vector<Verdict> run_suite(const Consumer& consumer, const RunOptions& options) {
-    // Exploration is a search with a time limit, tested elsewhere (conformance/explorer).
-    std::vector<std::string> words{kRunner,          "--explore",      "off", "--report", "json",
-                                   "--no-preflight", "--timeout-scale"};
+namespace {
+
+// The words of a run after the runner: a repetition differs only in the report.
+std::vector<std::string> words_of_run(const Consumer& consumer, const RunOptions& options,
+                                      const std::string& program) {
     std::ostringstream scale;
     scale << options.timeout_scale * environment_scale();
-    words.push_back(scale.str());
+    // Exploration is a search with a time limit, tested elsewhere (conformance/explorer).
+    std::vector<std::string> words{"--explore", "off", "--no-preflight", "--timeout-scale",
+                                   scale.str()};
     words.insert(words.end(), options.options.begin(), options.options.end());
     for (const std::string& word : filter_words(options.filters)) words.push_back(word);
-    words.insert(words.end(), {"--", kProgram});
+    words.insert(words.end(), {"--", program});
     for (const std::string& word : consumer.arguments()) words.push_back(word);
+    return words;
+}
+
+}  // namespace
+
+std::vector<Verdict> run_suite(const Consumer& consumer, const RunOptions& options) {
+    std::vector<std::string> words{kRunner, "--report", "json"};
+    for (const std::string& word : words_of_run(consumer, options, kProgram)) words.push_back(word);
     const std::string output = output_of(words);
     const nlohmann::json report = nlohmann::json::parse(output, nullptr, false);
     if (report.is_discarded())
@@ -174,8 +185,8 @@ std::vector<Verdict> run_suite(const Consumer& consumer, const RunOptions& optio
 
 namespace {
 
-// Whether the case of a line of --list needs an option, which the line then names. Explored cases
-// need none, and are left out: the properties run with --explore off.
+// Whether the case of a line of --list runs only with an option, which the line then names.
+// Explored cases need none, and are left out: the properties run with --explore off.
 bool has_to_be_asked_for(const std::string& line) {
     return line.find(" (--") != std::string::npos || line.find("/explored-") != std::string::npos;
 }
@@ -195,11 +206,11 @@ const std::vector<std::string>& all_case_ids() {
     return ids;
 }
 
-std::string command(const Consumer& consumer, const std::vector<std::string>& filters) {
+std::string command(const Consumer& consumer, const RunOptions& options) {
     std::vector<std::string> words{"tools/kmes", "conformance"};
-    for (const std::string& word : filter_words(filters)) words.push_back(word);
-    words.insert(words.end(), {"--", std::string("bazel-bin/") + kProgram});
-    for (const std::string& word : consumer.arguments()) words.push_back(word);
+    for (const std::string& word :
+         words_of_run(consumer, options, std::string("bazel-bin/") + kProgram))
+        words.push_back(word);
     return "bazel build //props/suite:switched_consumer && " + joined(words);
 }
 

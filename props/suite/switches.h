@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The switches of switched_consumer.c for the tests of this folder: correct choices, mistakes that
-// violate a clause each, and a run of the conformance suite on such a consumer. Uses the runner as
-// its users do, by its command line and its JSON report.
+// The switches of switched_consumer.c for the tests of this folder: correct choices, and mistakes
+// that violate a clause each. Also a run of the conformance suite on such a consumer. Uses the
+// runner as its users do, by its command line and its JSON report.
 #ifndef KMES_PROPS_SUITE_SWITCHES_H_
 #define KMES_PROPS_SUITE_SWITCHES_H_
 
@@ -81,13 +81,15 @@ std::vector<Verdict> run_suite(const Consumer& consumer, const RunOptions& optio
 const std::vector<std::string>& all_case_ids();
 
 // Returns a shell command that repeats the run, for the top of the tree.
-std::string command(const Consumer& consumer, const std::vector<std::string>& filters);
+std::string command(const Consumer& consumer, const RunOptions& options);
 
 // The clauses of this consumer's mistakes; and the cases that show them.
 std::set<std::string> clauses_of(const Consumer& consumer);
 std::vector<std::string> cases_of(const Consumer& consumer);
 
-// A small scale makes hangs short; it can only make a broken consumer fail more.
+// A small scale makes hangs short. On a loaded machine a case may then fail for its time limit
+// alone, and no run without the mistake is compared. So these tests show that a broken consumer
+// fails, and not that only its mistake fails it; right_consumers_test runs at the full scale.
 inline constexpr double kScaleOfBroken = 0.1;
 
 }  // namespace kmes::props::suite

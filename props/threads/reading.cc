@@ -125,6 +125,10 @@ bool Reading::open() {
     }
     if (error) fail("cannot open, error " + std::to_string(error));
     accounts_.push_back({});
+    if (const kmes_reader_place place = kmes_reader_get_place(&reader_); place.is_known) {
+        accounts_.back().last = place.last_sequence;
+        accounts_.back().first = place.last_sequence + 1;
+    }
     last_numbers_.assign(mix_.emitters + 1, 0);
     return !error;
 }
@@ -216,7 +220,7 @@ int Reading::read_copies() {
     }
 }
 
-// Bytes in the ring are read as the core would read them, and trusted after the release.
+// Reads bytes in the ring with the accesses of the core, and trusts them only after the release.
 int Reading::read_in_place() {
     for (;;) {
         kmes_event_view view, whole;
@@ -256,7 +260,7 @@ int Reading::read_bulks() {
     }
 }
 
-// -- What it is given -----------------------------------------------------------------------------
+// -- Its deliveries -------------------------------------------------------------------------------
 
 bool Reading::take(const kmes_event_view& view) {
     Account& account = accounts_.back();
@@ -272,7 +276,7 @@ bool Reading::take(const kmes_event_view& view) {
     else if (account.last && view.sequence <= account.last)
         fail("sequence " + std::to_string(view.sequence) + " after " +
              std::to_string(account.last));
-    else if (view.lost_before != (account.last ? view.sequence - account.last - 1 : 0))
+    else if (view.lost_before != (account.first ? view.sequence - account.last - 1 : 0))
         fail("sequence " + std::to_string(view.sequence) + " after " +
              std::to_string(account.last) + ", and lost_before says " +
              std::to_string(view.lost_before));

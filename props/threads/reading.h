@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// One reader in a thread of its own, in any form of kmes/reader.h, that trusts nothing: it checks
+// One reader in a thread of its own, in any form of kmes/reader.h. It trusts nothing: it checks
 // each event by its own description, and counts each lost one. Knows the producer only for
 // attaching.
 #ifndef KMES_PROPS_THREADS_READING_H_
@@ -19,9 +19,9 @@
 
 namespace kmes::props {
 
-// What a reader got between an open and the close.
+// The deliveries to a reader between an open and the close.
 struct Account {
-    std::uint64_t first = 0;  // sequence numbers; 0: nothing was delivered
+    std::uint64_t first = 0;  // sequence number of the first event that counts; 0: unknown yet
     std::uint64_t last = 0;
     std::uint64_t delivered = 0;
     std::uint64_t lost = 0;  // by lost_before, between first and last
@@ -46,7 +46,7 @@ class Reading {
     bool has_come_to(unsigned round) const {
         return round_.load(std::memory_order_relaxed) >= round;
     }
-    SleepingPlace::Look look() const { return place_.look(); }
+    SleepingPlace::Snapshot snapshot() const { return place_.snapshot(); }
     std::string name() const;
 
     // After join.

@@ -39,18 +39,18 @@ UNSEEN void SleepingPlace::leave() {
 }
 
 // The sleeper needs the lock to leave, so its buffer is still mapped.
-UNSEEN SleepingPlace::Look SleepingPlace::look() const {
-    Look look;
+UNSEEN SleepingPlace::Snapshot SleepingPlace::snapshot() const {
+    Snapshot sleeper;
 
     lock();
     if (word_) {
-        look.is_asleep = true;
-        look.has_limit = has_limit_;
-        look.expected = expected_;
-        look.value = __atomic_load_n(word_, __ATOMIC_RELAXED);
+        sleeper.is_asleep = true;
+        sleeper.has_limit = has_limit_;
+        sleeper.expected = expected_;
+        sleeper.value = __atomic_load_n(word_, __ATOMIC_RELAXED);
     }
     unlock();
-    return look;
+    return sleeper;
 }
 
 UNSEEN void SleepingPlace::wake() const {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The place where a thread sleeps, for a watcher thread. The watcher is invisible to
-// ThreadSanitizer, so it orders nothing between a reader and the producer: a race between them
-// stays a race. Knows words and values, no ring.
+// The word on which a thread sleeps, for a watcher thread. The watcher is invisible to
+// ThreadSanitizer, so it does not order accesses of a reader and the producer, and cannot hide a
+// race between them.
 #ifndef KMES_PROPS_THREADS_SLEEPING_H_
 #define KMES_PROPS_THREADS_SLEEPING_H_
 
@@ -12,17 +12,17 @@ namespace kmes::props {
 
 class SleepingPlace {
   public:
-    struct Look {
+    struct Snapshot {
         bool is_asleep = false;
         bool has_limit = false;
-        __u32 expected = 0;  // the value that the sleeper read in the word
+        __u32 expected = 0;  // the value of the word that the sleeper expects
         __u32 value = 0;     // the current value
     };
 
     void enter(__u32* word, __u32 expected, bool has_limit);
     void leave();
 
-    Look look() const;
+    Snapshot snapshot() const;
     // Wakes the thread as the producer should have done.
     void wake() const;
 

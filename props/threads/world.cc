@@ -144,7 +144,7 @@ void World::run_round(unsigned round) {
     for (std::thread& thread : threads) thread.join();
 }
 
-// E12, E13: writes what a consumer may write, in every buffer that it can map.
+// E12, E13: writes to the fields that a consumer may write, in every buffer that it can map.
 void World::be_hostile(std::uint64_t seed) {
     Draw draw(seed);
     Attachment attachment;
@@ -166,35 +166,36 @@ void World::be_hostile(std::uint64_t seed) {
 
 void World::wait_for(const Reading& reading, unsigned round) {
     const std::uint64_t begin = kmes_clock_monotonic_ns();
-    SleepingPlace::Look look;
+    SleepingPlace::Snapshot sleeper;
 
     while (!reading.has_come_to(round) && !reading.is_done() && !has_failed()) {
-        look = reading.look();
-        if (look.is_asleep && !look.has_limit && look.value == look.expected &&
+        sleeper = reading.snapshot();
+        if (sleeper.is_asleep && !sleeper.has_limit && sleeper.value == sleeper.expected &&
             !reading.has_come_to(round))
             fail(Finder::kSleepCheck,
                  reading.name() + ", sleeps on an event: round " + std::to_string(round) +
-                     " is over, the counter is still " + std::to_string(look.value));
+                     " is over, the counter is still " + std::to_string(sleeper.value));
         else if (kmes_clock_monotonic_ns() - begin > patience_ns())
             fail(Finder::kSleepCheck,
                  reading.name() + ", does not come to the end of round " + std::to_string(round) +
-                     (look.is_asleep
-                          ? ", asleep, expecting counter " + std::to_string(look.expected) +
-                                ", which is " + std::to_string(look.value)
+                     (sleeper.is_asleep
+                          ? ", asleep, expecting counter " + std::to_string(sleeper.expected) +
+                                ", which is " + std::to_string(sleeper.value)
                           : ", and is not asleep"));
         else
             sched_yield();
     }
 }
 
-// No event is left to sleep on.
+// After its producer has ended, a reading must not sleep without a limit.
 void World::wait_until_done(const Reading& reading) {
     const std::uint64_t begin = kmes_clock_monotonic_ns();
 
     while (!reading.is_done() && !has_failed()) {
-        const SleepingPlace::Look look = reading.look();
+        const SleepingPlace::Snapshot sleeper = reading.snapshot();
 
-        if (look.is_asleep && !look.has_limit && look.value == look.expected && !reading.is_done())
+        if (sleeper.is_asleep && !sleeper.has_limit && sleeper.value == sleeper.expected &&
+            !reading.is_done())
             fail(Finder::kSleepCheck, reading.name() + ", sleeps on the end of the producer");
         else if (kmes_clock_monotonic_ns() - begin > patience_ns())
             fail(Finder::kSleepCheck, reading.name() + ", does not end with its producer");
