@@ -129,7 +129,7 @@ static struct inode* make_inode(struct kmes_memory* memory) {
     inode->i_private = memory;
     inode->i_ino = memory->inode_number;
     /* Some languages compare the length of a file with their mapping (testee contract). */
-    i_size_write(inode, (loff_t)(1 + 2 * (u64)memory->data_pages) << PAGE_SHIFT);
+    i_size_write(inode, (loff_t)kmes_memory_mapped_pages(memory) << PAGE_SHIFT);
     return set_inode(memory, inode);
 }
 

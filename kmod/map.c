@@ -2,13 +2,14 @@
 /*
  * The files of buffers, and their mappings in processes (5.1.5). It knows no producer.
  *
- *   page 0            the metadata page: writable, since consumers set need_wake on it
- *   pages 1 .. 2n     the data, twice: never writable (E13), whatever a process requests
+ *   metadata pages    one, or two in the later forms (docs/layouts.md). The one with need_wake is
+ *                     writable, since consumers set it
+ *   data pages        the data, twice: never writable (E13), whatever a process requests
  *
- * The protection of the data: the area is writable and shared, and has page_mkwrite. The kernel
- * therefore enters every page read-only, at mmap, at a fault and after any mprotect. It calls
- * page_mkwrite before the first write, also for a write by a debugger or /proc/self/mem.
- * page_mkwrite rejects all pages but page 0 with SIGBUS.
+ * The protection of the other pages: the area is writable and shared, and has page_mkwrite. The
+ * kernel therefore enters every page read-only, at mmap, at a fault and after any mprotect. It
+ * calls page_mkwrite before the first write, also for a write by a debugger or /proc/self/mem.
+ * page_mkwrite rejects all pages but that of need_wake with SIGBUS.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -48,7 +49,7 @@ static void area_close(struct vm_area_struct* area) {
 static vm_fault_t area_fault(struct vm_fault* fault) {
     struct kmes_memory* memory = fault->vma->vm_private_data;
 
-    if (fault->pgoff > 2 * (pgoff_t)memory->data_pages) return VM_FAULT_SIGBUS;
+    if (fault->pgoff >= kmes_memory_mapped_pages(memory)) return VM_FAULT_SIGBUS;
     fault->page = memory->pages[fault->pgoff];
     get_page(fault->page);
     return 0;
@@ -56,7 +57,7 @@ static vm_fault_t area_fault(struct vm_fault* fault) {
 
 /* After 0 the caller has the page locked, and entered writable. */
 static vm_fault_t area_page_mkwrite(struct vm_fault* fault) {
-    return fault->pgoff == 0 ? 0 : VM_FAULT_SIGBUS;
+    return fault->pgoff == KMES_NEED_WAKE_OFFSET / KMES_PAGE_BYTES ? 0 : VM_FAULT_SIGBUS;
 }
 
 static vm_fault_t area_pfn_mkwrite(struct vm_fault* fault) {
@@ -84,7 +85,7 @@ static void set_area_flags(struct vm_area_struct* area) {
 /* Maps the whole buffer at once, and shared: a consumer has no other way to map it (5.1.5). */
 static int map(struct file* file, struct vm_area_struct* area) {
     struct kmes_memory* memory = file->private_data;
-    unsigned long pages = 1 + 2 * (unsigned long)memory->data_pages;
+    unsigned long pages = kmes_memory_mapped_pages(memory);
     int error;
 
     if (area->vm_pgoff != 0 || vma_pages(area) != pages) return -EINVAL;

@@ -3,11 +3,11 @@
  * The memory of a buffer: pages, the kernel's double mapping, the boundary index. It knows no
  * device.
  *
- * Data pages are ordinary pages of the CPU's node. The metadata page carries a futex that processes
+ * Data pages are ordinary pages of the CPU's node. A metadata page carries a futex that processes
  * share, and the kernel finds such a futex by the file of the page. The metadata pages of all
- * buffers are therefore pages of one shmem file, each in its own slot. The page of a slot is freed
- * with its buffer, and no other buffer uses it. The reason is that a process may hold the page
- * itself (by vmsplice, for example) longer than the buffer has an owner.
+ * buffers are therefore pages of one shmem file, those of each buffer in its own slot. The pages of
+ * a slot are freed with its buffer, and no other buffer uses them. The reason is that a process may
+ * hold a page itself (by vmsplice, for example) longer than the buffer has an owner.
  */
 #include <linux/idr.h>
 #include <linux/mm.h>
@@ -76,27 +76,35 @@ static void free_metadata_slot(struct kmes_memory* memory) {
     ida_free(&slots, memory->slot);
 }
 
-static int take_metadata_page(struct kmes_memory* memory) {
+static void put_metadata_pages(struct kmes_memory* memory) {
+    u32 i;
+
+    for (i = 0; i < KMES_METADATA_PAGES && memory->pages[i]; i++) put_page(memory->pages[i]);
+}
+
+static int take_metadata_pages(struct kmes_memory* memory) {
     int slot = ida_alloc_max(&slots, kmes_parameters.buffers_max - 1, GFP_KERNEL);
     int error;
 
     if (slot < 0) return slot == -ENOSPC ? -ENFILE : slot;
     memory->slot = (u32)slot;
-    error = kmes_wake_make_page(memory);
+    error = kmes_wake_make_pages(memory);
     if (error) {
+        put_metadata_pages(memory);
+        memory->pages[0] = NULL;
         /* No other buffer may use the rest of this attempt in the file. */
         free_metadata_slot(memory);
         return error;
     }
-    atomic_long_inc(&pages_live);
+    atomic_long_add(KMES_METADATA_PAGES, &pages_live);
     return 0;
 }
 
-static void give_metadata_page(struct kmes_memory* memory) {
+static void give_metadata_pages(struct kmes_memory* memory) {
     if (!memory->pages[0]) return;
-    put_page(memory->pages[0]);
+    put_metadata_pages(memory);
     free_metadata_slot(memory);
-    atomic_long_dec(&pages_live);
+    atomic_long_sub(KMES_METADATA_PAGES, &pages_live);
 }
 
 /* Returns the processor's node, or any node for a CPU that is no processor. */
@@ -106,6 +114,7 @@ static int node_of(const struct kmes_world* world, u32 cpu) {
 
 /* 5.1.4: each data page occurs twice. */
 static int take_data_pages(struct kmes_memory* memory, int node) {
+    struct page** pages = memory->pages + KMES_METADATA_PAGES;
     u32 i;
 
     for (i = 0; i < memory->data_pages; i++) {
@@ -114,8 +123,8 @@ static int take_data_pages(struct kmes_memory* memory, int node) {
         if (fatal_signal_pending(current)) return -EINTR;
         page = alloc_pages_node(node, KMES_GFP | __GFP_ZERO, 0);
         if (!page) return -ENOMEM;
-        memory->pages[1 + i] = page;
-        memory->pages[1 + memory->data_pages + i] = page;
+        pages[i] = page;
+        pages[memory->data_pages + i] = page;
         atomic_long_inc(&pages_live);
         cond_resched();
     }
@@ -123,10 +132,11 @@ static int take_data_pages(struct kmes_memory* memory, int node) {
 }
 
 static void give_data_pages(struct kmes_memory* memory) {
+    struct page** pages = memory->pages + KMES_METADATA_PAGES;
     u32 i;
 
-    for (i = 0; i < memory->data_pages && memory->pages[1 + i]; i++) {
-        put_page(memory->pages[1 + i]);
+    for (i = 0; i < memory->data_pages && pages[i]; i++) {
+        put_page(pages[i]);
         atomic_long_dec(&pages_live);
         cond_resched();
     }
@@ -137,7 +147,7 @@ static void unmake(struct kmes_memory* memory) {
     vunmap(memory->mapping);
     if (memory->pages) {
         give_data_pages(memory);
-        give_metadata_page(memory);
+        give_metadata_pages(memory);
     }
     kvfree(memory->pages);
     kvfree(memory->buffer.index);
@@ -171,13 +181,13 @@ static int make_parts(struct kmes_memory* memory, const struct kmes_memory_setup
     u64 entries = kmes_index_entries(how->capacity);
     int error;
 
-    memory->pages = kvcalloc(1 + 2 * (size_t)memory->data_pages, sizeof(*memory->pages), KMES_GFP);
+    memory->pages = kvcalloc(kmes_memory_mapped_pages(memory), sizeof(*memory->pages), KMES_GFP);
     memory->buffer.index = kvmalloc_node(entries * sizeof(struct kmes_boundary), KMES_GFP, node);
     if (!memory->pages || !memory->buffer.index) return -ENOMEM;
-    error = take_metadata_page(memory);
+    error = take_metadata_pages(memory);
     if (!error) error = take_data_pages(memory, node);
     if (error) return error;
-    memory->mapping = vmap(memory->pages, 1 + 2 * memory->data_pages, VM_MAP, PAGE_KERNEL);
+    memory->mapping = vmap(memory->pages, kmes_memory_mapped_pages(memory), VM_MAP, PAGE_KERNEL);
     if (!memory->mapping) return -ENOMEM;
     memory->inode_number = kmes_file_system_new_number();
     return make_core_buffer(memory, how, memory->buffer.index);

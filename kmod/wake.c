@@ -113,7 +113,7 @@ void kmes_platform_queue_wake(struct kmes_platform* platform, struct kmes_buffer
     kmes_wake_queue(kmes_memory_of(buffer));
 }
 
-/* Returns the address of the metadata page in waker_mm. */
+/* Returns the address of the first metadata page in waker_mm. */
 static unsigned long address_of(const struct kmes_memory* memory) {
     return waker_address + (unsigned long)memory->slot * KMES_METADATA_BYTES;
 }
@@ -252,15 +252,12 @@ static long get_page_of_waker(unsigned long address, struct page** page) {
     return pages;
 }
 
-/* Makes the page of memory->slot, referenced, memory->pages[0]. From then on a wake needs no
- * memory: the page does not move, and the mapping contains it. The caller does it, not the waker:
- * where memory is short this may take long, and nobody would be woken meanwhile. */
-int kmes_wake_make_page(struct kmes_memory* memory) {
+static int make_page(struct kmes_memory* memory, u32 index) {
     struct page* page;
     long pages;
 
     mutex_lock(&kmes_metadata_file_lock);
-    pages = get_page_of_waker(address_of(memory), &page);
+    pages = get_page_of_waker(address_of(memory) + index * PAGE_SIZE, &page);
     mutex_unlock(&kmes_metadata_file_lock);
     if (pages != 1) return -ENOMEM;
     if (PageCompound(page)) {
@@ -268,8 +265,19 @@ int kmes_wake_make_page(struct kmes_memory* memory) {
         put_page(page);
         return -ENOMEM;
     }
-    memory->pages[0] = page;
+    memory->pages[index] = page;
     return 0;
+}
+
+/* From then on a wake needs no memory: the page does not move, and the mapping contains it. The
+ * caller does it, not the waker: where memory is short this may take long, and nobody would be
+ * woken meanwhile. */
+int kmes_wake_make_pages(struct kmes_memory* memory) {
+    int error = 0;
+    u32 i;
+
+    for (i = 0; i < KMES_METADATA_PAGES && !error; i++) error = make_page(memory, i);
+    return error;
 }
 
 void kmes_wake_settle(void) {

@@ -62,12 +62,12 @@ struct kmes_memory {
     struct list_head in_world; /* world->buffers, while it exists */
     u32 cpu;    /* its index in the world; buffer.shared.cpu_id is first_cpu_id more */
     u32 number; /* position in the order of creation of the world's buffers, from 0 */
-    u32 slot;   /* of its metadata page in the metadata file */
+    u32 slot;   /* of its metadata pages in the metadata file */
     u32 data_pages;
 
-    /* 5.1.5: pages[0] is the metadata page; the data pages follow, twice. */
-    struct page** pages;        /* 1 + 2 x data_pages */
-    void* mapping;              /* mapping of the kernel: 4096 + 2 x capacity bytes, writable */
+    /* 5.1.5: the metadata page, or two (docs/layouts.md); the data pages follow, twice. */
+    struct page** pages;        /* kmes_memory_mapped_pages() */
+    void* mapping;              /* mapping of the kernel, of all these pages, writable */
     unsigned long inode_number; /* the same for all its fds (E19) */
 
     /* For `inode` and the two counts, and for the clear of need_wake with the last mapping
@@ -219,7 +219,7 @@ void kmes_memory_put(struct kmes_memory* memory); /* may sleep */
 /* Returns the buffer with that number, referenced, or NULL if it does not exist any more. */
 struct kmes_memory* kmes_memory_find(struct kmes_world* world, u32 number);
 
-/* The metadata file, for the waker, and the position of the page of `memory` in it. */
+/* The metadata file, for the waker. */
 struct file* kmes_metadata_file(void);
 /* Serialises changes of its pages. Shmem reads their number without the lock of its writers, which
  * KCSAN reports for two concurrent changes. The holder waits for no other lock. */
@@ -228,6 +228,13 @@ u64 kmes_metadata_file_bytes(void);
 
 static inline struct kmes_memory* kmes_memory_of(struct kmes_buffer* buffer) {
     return container_of(buffer, struct kmes_memory, buffer);
+}
+
+#define KMES_METADATA_PAGES (KMES_METADATA_BYTES / KMES_PAGE_BYTES)
+
+/* Returns the number of pages of a mapping: the data pages count twice. */
+static inline unsigned long kmes_memory_mapped_pages(const struct kmes_memory* memory) {
+    return KMES_METADATA_PAGES + 2 * (unsigned long)memory->data_pages;
 }
 
 /* Returns the bytes of memory->mapping. */
@@ -257,9 +264,10 @@ void kmes_wake_exit(void);
 void kmes_wake_queue(struct kmes_memory* memory);
 /* Executes FUTEX_WAKE now, and returns the number of woken threads. May sleep. */
 long kmes_wake_now(struct kmes_memory* memory);
-/* Makes memory->pages[0], the page of memory->slot in the metadata file. It is a small page,
- * referenced, which a wake finds without memory from now on. -ENOMEM. */
-int kmes_wake_make_page(struct kmes_memory* memory);
+/* Makes the metadata pages in memory->pages: those of memory->slot in the metadata file. They are
+ * small pages, referenced, which a wake finds without memory from now on. -ENOMEM: some may be
+ * made, and the others are NULL. */
+int kmes_wake_make_pages(struct kmes_memory* memory);
 /* Waits until every queued wake has been issued. */
 void kmes_wake_settle(void);
 

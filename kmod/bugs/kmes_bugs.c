@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Planted bugs: insmod kmes_bugs.ko bug=NAME does one thing that no module may do. So a test proves
- * that `tools/kmes vm` would report it (kmod/bugs/planted.txt says in which words). One bug for
- * each boot: after its first report a detector may be silent.
+ * Planted bugs: insmod kmes_bugs.ko bug=NAME performs one forbidden action. A test proves that
+ * `tools/kmes vm` reports it (kmod/bugs/planted.txt has the kind of the report). Each bug needs a
+ * boot of its own: a detector may be off after its first report.
  */
 #include <linux/delay.h>
 #include <linux/interrupt.h>
@@ -21,7 +21,7 @@
 
 static char* bug = "";
 module_param(bug, charp, 0444);
-MODULE_PARM_DESC(bug, "which one (kmod/bugs/planted.txt)");
+MODULE_PARM_DESC(bug, "name of the bug (kmod/bugs/planted.txt)");
 
 static DEFINE_SPINLOCK(outer_lock);
 static DEFINE_SPINLOCK(inner_lock);
@@ -57,7 +57,7 @@ static void out_of_bounds(void) {
     kfree(memory);
 }
 
-/* Like a ring: the pages are mapped twice in a row; then an access one byte beyond. */
+/* Maps pages twice in a row, like a ring, and accesses one byte beyond the end. */
 static void ring_overrun(void) {
     struct page* page = alloc_page(GFP_KERNEL | __GFP_ZERO);
     struct page* twice[] = {page, page};
@@ -69,7 +69,7 @@ static void ring_overrun(void) {
     __free_page(page);
 }
 
-/* As after the last user of a buffer has gone. */
+/* Accesses a mapping after vunmap, as if a CPU wrote to a freed buffer. */
 static void ring_after_unmap(void) {
     struct page* page = alloc_page(GFP_KERNEL | __GFP_ZERO);
     u8* mapping = vmap(&page, 1, VM_MAP, PAGE_KERNEL);
@@ -120,14 +120,14 @@ static void take_raw(void* unused) {
     raw_spin_unlock(&raw_lock);
 }
 
-/* A process-context lock, taken in an interrupt: deadlocks if the interrupt comes at a wrong
- * time. */
+/* Takes a lock of process context in an interrupt. It deadlocks if the interrupt comes while a
+ * process holds the lock. */
 static void lock_in_interrupt(void) {
     take_raw(NULL);
     smp_call_function_single(!raw_smp_processor_id(), take_raw, NULL, 1);
 }
 
-/* A spin lock that sleeps on PREEMPT_RT: the path of an emission must not take one. */
+/* Takes a spin lock, which sleeps on PREEMPT_RT, under a raw spin lock. An emission must not. */
 static void spin_lock_in_raw(void) {
     raw_spin_lock(&raw_lock);
     spin_lock(&inner_lock);

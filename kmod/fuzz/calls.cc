@@ -26,7 +26,11 @@ constexpr std::size_t kTextPages = 20;  // 80 KiB: types and payloads
 constexpr std::size_t kReadOnly = 0;
 constexpr std::size_t kText = kReadOnly + kPage;
 constexpr std::size_t kAbsent = kText + kTextPages * kPage;
-constexpr std::size_t kArenaBytes = kAbsent + kPage;
+// The page of structures, before an unmapped page. No other data is in it, so an invalid address of
+// another call refers to no structure.
+constexpr std::size_t kStructures = kAbsent + kPage;
+constexpr std::size_t kStructuresEnd = kStructures + kPage;
+constexpr std::size_t kArenaBytes = kStructuresEnd + kPage;
 constexpr std::size_t kMostBuffers = 48;
 constexpr std::size_t kMostMappings = 12;
 
@@ -37,9 +41,10 @@ Player::Player(const SharedDevices& shared) : shared_(shared) {
         mmap(nullptr, kArenaBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (arena == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
     arena_ = static_cast<std::uint8_t*>(arena);
-    for (std::size_t i = 0; i < kAbsent; i++) arena_[i] = static_cast<std::uint8_t>('a' + i % 26);
+    fill(kReadOnly);
     mprotect(arena_ + kReadOnly, kPage, PROT_READ);
     mprotect(arena_ + kAbsent, kPage, PROT_NONE);
+    mprotect(arena_ + kStructuresEnd, kPage, PROT_NONE);
 }
 
 Player::~Player() {
@@ -47,7 +52,13 @@ Player::~Player() {
     munmap(arena_, kArenaBytes);
 }
 
+void Player::fill(std::size_t from) {
+    for (std::size_t i = from; i < kAbsent; i++)
+        arena_[i] = static_cast<std::uint8_t>('a' + i % 26);
+}
+
 void Player::play(const Input& input) {
+    fill(kText);
     Bytes bytes(input);
     while (!bytes.is_empty()) one(bytes);
     clean_up();
@@ -90,7 +101,7 @@ void Player::one(Bytes& bytes) {
     (this->*kMethods[bytes.below(std::size(kMethods))])(bytes);
 }
 
-// Returns a device of this player, opened when first needed; sometimes one that all threads share.
+// Returns a device of this player, which opens at its first use, or a device of all threads.
 int Player::device(Bytes& bytes) {
     const std::uint8_t which = bytes.byte();
     if (which % 8 == 7) return shared_[which / 8 % kSharedDevices].get();
@@ -142,16 +153,27 @@ std::uint64_t Player::capacity(Bytes& bytes) {
 
 template <typename Structure>
 long Player::call(Bytes& bytes, int fd, unsigned long command, Structure* structure) {
-    const std::uint64_t at = address(bytes, structure);
-    if (bytes.byte() < 248) return count(ioctl(fd, command, at));
-    // The end of the structure is unmapped; or all of it is there. The kernel also writes its
-    // result there: for example a descriptor, which must be closed.
-    const std::size_t there = 1 + bytes.byte() % sizeof(Structure);
-    std::uint8_t* const end = arena_ + kAbsent;
-    std::memcpy(end - there, structure, there);
-    const long result = count(ioctl(fd, command, address_of(end - there)));
-    std::memcpy(static_cast<void*>(structure), end - there, there);
+    std::uint64_t at = address(bytes, structure);
+    std::size_t there = sizeof(Structure);
+    if (bytes.byte() >= 248) {
+        // Only the first `there` bytes are mapped.
+        there = 1 + bytes.byte() % sizeof(Structure);
+        at = address_of(arena_ + kStructuresEnd - there);
+        std::memcpy(arena_ + kStructuresEnd - there, structure, there);
+    }
+    const long result = count(ioctl(fd, command, at));
+    // The kernel writes its results to the place where it read the structure. Copy them back: a
+    // descriptor among them must be closed.
+    if (const std::uint8_t* const found = in_arena(at, there))
+        std::memcpy(static_cast<void*>(structure), found, there);
     return result;
+}
+
+const std::uint8_t* Player::in_arena(std::uint64_t at, std::size_t bytes) const {
+    const std::uint64_t offset = at - address_of(arena_);
+    const bool is_before = offset <= kAbsent - bytes;
+    const bool is_behind = offset >= kStructures && offset <= kStructuresEnd - bytes;
+    return is_before || is_behind ? arena_ + offset : nullptr;
 }
 
 void Player::open_or_close(Bytes& bytes) {
@@ -178,12 +200,11 @@ void Player::attach(Bytes& bytes) {
     attach.reserved = bytes.byte() < 250 ? 0 : static_cast<__u32>(bytes.number());
     const int fd = device(bytes);
     if (attach.count > fds.size()) attach.count = 1100;  // the results are written to our array
-    const std::uint64_t there = attach.fds_address;
     if (call(bytes, fd, KMES_IOC_ATTACH, &attach)) return;
-    if (there != address_of(fds.data()))
-        std::memcpy(fds.data(), reinterpret_cast<const void*>(there),
-                    std::min<std::size_t>(attach.count, fds.size()) * sizeof(int));
-    for (const int one : fds) keep(one);
+    const std::size_t count = std::min<std::size_t>(attach.count, fds.size());
+    if (const std::uint8_t* const found = in_arena(attach.fds_address, count * sizeof(int)))
+        std::memcpy(fds.data(), found, count * sizeof(int));
+    for (std::size_t i = 0; i < count; i++) keep(fds[i]);
 }
 
 void Player::attach_cpu(Bytes& bytes) {
@@ -225,8 +246,8 @@ void Player::emit_batch(Bytes& bytes) {
     call(bytes, device(bytes), KMES_IOC_EMIT_BATCH, &batch);
 }
 
-// Configures the real rings. They are not so large that memory runs out. It is rare, because making
-// them takes longer than everything else together.
+// Configures the real rings. Makes a large capacity invalid, since the memory does not suffice for
+// it. Rare, because a resize takes more time than all other calls together.
 void Player::configure(Bytes& bytes) {
     if (bytes.below(8)) return ask(bytes);
     kmes_ioctl_configure configure{};
@@ -250,7 +271,7 @@ void Player::ask(Bytes& bytes) {
     kmes_ioctl_buffers buffers{};
     buffers.count = static_cast<__u32>(bytes.number());
     buffers.reserved = bytes.byte() < 250 ? 0 : 1;
-    // As many as the input says, or no address: the results are written to our array.
+    // The input chooses the number of slots. Results go to our array, or to no address.
     buffers.buffers_address =
         buffers.count <= infos.size() ? address(bytes, infos.data()) : address_of(arena_ + kAbsent);
     call(bytes, device(bytes), KMES_IOC_BUFFERS, &buffers);
@@ -262,7 +283,7 @@ void Player::create(Bytes& bytes) {
     kmes_test_world world{};
     world.capacity = capacity(bytes);
     world.cpus = static_cast<__u32>(bytes.byte() < 230 ? 1 + bytes.below(4) : bytes.number());
-    // Many CPUs get small rings: fault injection tests failed allocations.
+    // Many CPUs have small rings, so the memory suffices. Other tests cover failed allocations.
     if (world.cpus > 8 && world.capacity > 4096) world.capacity = 4096;
     world.start_positions_address = bytes.byte() < 128 ? 0 : address(bytes, positions.data());
     world.last_sequence = bytes.number();
@@ -309,13 +330,15 @@ void Player::operate(Bytes& bytes) {
     keep(static_cast<int>(operation.result));
 }
 
-// An ioctl with any number of our letter, of any size and direction, but no generic one such as
-// FIOASYNC.
+// Makes an ioctl with any number, size and direction. Its letter is ours, or one that no device
+// uses. Generic ioctls such as FIOASYNC have other letters.
 void Player::unknown_ioctl(Bytes& bytes) {
     std::array<std::uint8_t, 1 << 14> structure{};
     for (std::size_t i = 0; i < 64; i++) structure[i] = bytes.byte();
     const unsigned long command = _IOC(bytes.below(4), bytes.byte() < 200 ? KMES_IOC_MAGIC : 0xee,
                                        bytes.byte(), bytes.word(2) & _IOC_SIZEMASK);
+    // These two can return descriptors, so only their own methods may call them.
+    if (command == KMES_IOC_ATTACH_CPU || command == KMES_TEST_IOC_OPERATE) return;
     const int fd = bytes.byte() < 200 ? device(bytes) : buffer(bytes);
     count(ioctl(fd, command, address(bytes, structure.data())));
 }
@@ -337,7 +360,7 @@ void Player::map(Bytes& bytes) {
     if (base != MAP_FAILED) mappings_.push_back({static_cast<std::uint8_t*>(base), length});
 }
 
-// Lets the kernel access the mapping: it returns EFAULT where an access of our own would raise a
+// Lets the kernel access a mapping. The kernel returns EFAULT where our own access would raise a
 // signal.
 void Player::use_mapping(Bytes& bytes) {
     if (mappings_.empty()) return;
@@ -349,8 +372,7 @@ void Player::use_mapping(Bytes& bytes) {
     std::uint8_t* const at = mapping.base + first * kPage;
     switch (bytes.below(8)) {
         case 0:
-            // Like munmap, but no other thread's memory can take the place, which clean_up would
-            // unmap.
+            // Not munmap: another thread could map memory there, and clean_up would unmap it.
             mmap(at, some, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
             break;
         case 1:
@@ -363,7 +385,7 @@ void Player::use_mapping(Bytes& bytes) {
             count(mlock(at, some));
             break;
         case 4: {
-            // /dev/kmes reads its arguments from a mapping of itself.
+            // The argument of the ioctl is in a mapping of a buffer.
             count(ioctl(device(bytes), KMES_IOC_STATISTICS, at));
             break;
         }

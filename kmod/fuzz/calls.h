@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Makes the calls of an input: the ioctls of <linux/kmes.h> and <linux/kmes_test.h> with arguments
-// that are correct, nearly correct or wrong. It also makes unknown ioctls, mappings, and other
-// calls on the descriptors. A player belongs to one thread; all threads share the devices of
-// `Shared`.
+// Makes the calls of an input: the ioctls of <linux/kmes.h> and <linux/kmes_test.h> with valid and
+// invalid arguments, unknown ioctls, mappings, and other calls on the descriptors. A player belongs
+// to one thread. All threads share the devices of `SharedDevices`.
 #ifndef KMES_KMOD_FUZZ_CALLS_H_
 #define KMES_KMOD_FUZZ_CALLS_H_
 
@@ -29,11 +28,12 @@ class Player {
     Player(const Player&) = delete;
     Player& operator=(const Player&) = delete;
 
-    // Plays the input, and then closes and unmaps everything.
+    // Plays the input, and then closes and unmaps everything. Earlier inputs affect it only by the
+    // shared devices.
     void play(const Input& input);
     std::uint64_t calls() const { return calls_; }
     std::uint64_t succeeded() const { return succeeded_; }
-    // The highest answer so far of the canary of the test build (KMES_TEST_CANARY).
+    // Returns the highest result of KMES_TEST_CANARY so far.
     std::int64_t canary() const { return canary_; }
 
   private:
@@ -48,10 +48,15 @@ class Player {
     std::uint64_t address(Bytes& bytes, const void* good);
     std::uint64_t text(Bytes& bytes);
     std::uint64_t capacity(Bytes& bytes);
-    // Makes an ioctl with a structure. The input decides whether it is mapped, half mapped or
-    // unmapped.
+    // Makes an ioctl with a structure. The input decides whether the structure is mapped, partly
+    // mapped or unmapped, or whether the kernel gets another address. Afterwards `structure` has
+    // the kernel's results.
     template <typename Structure>
     long call(Bytes& bytes, int fd, unsigned long command, Structure* structure);
+    // Returns a pointer to these bytes of our arena, or nullptr if not all of them are mapped.
+    const std::uint8_t* in_arena(std::uint64_t at, std::size_t bytes) const;
+    // Resets the texts of the arena, from this offset on, to their first content.
+    void fill(std::size_t from);
     long count(long result);
     // Takes ownership of a buffer's descriptor: keeps it for other calls, or closes it.
     void keep(int fd);
@@ -78,7 +83,7 @@ class Player {
     std::vector<int> buffers_;
     std::vector<Mapping> mappings_;
     std::uint32_t last_world_ = 0;
-    std::uint8_t* arena_;  // a read-only page, some writable pages, and an unmapped one
+    std::uint8_t* arena_;  // mapped and unmapped pages; calls.cc has their offsets
     std::uint64_t calls_ = 0, succeeded_ = 0;
     std::int64_t canary_ = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// KCOV: which places of the module a thread has executed. If the kernel has no KCOV, is_there
-// returns false, and all other functions do nothing.
+// KCOV: the places in the module that a thread has executed. If the kernel has no KCOV,
+// is_available returns false, and all other functions do nothing.
 #ifndef KMES_KMOD_FUZZ_COVERAGE_H_
 #define KMES_KMOD_FUZZ_COVERAGE_H_
 
@@ -20,9 +20,9 @@ class ThreadCoverage {
     ThreadCoverage(const ThreadCoverage&) = delete;
     ThreadCoverage& operator=(const ThreadCoverage&) = delete;
 
-    bool is_there() const { return places_ != nullptr; }
+    bool is_available() const { return places_ != nullptr; }
     void begin();
-    // The places since begin, and their number.
+    // The places that were executed since begin(), and their number.
     const std::uint64_t* places() const { return places_ ? places_ + 1 : nullptr; }
     std::size_t count() const;
 
@@ -31,10 +31,10 @@ class ThreadCoverage {
     std::uint64_t* places_ = nullptr;
 };
 
-// The places of all threads together.
+// The places of all threads.
 class Seen {
   public:
-    // Returns how many of the places are new.
+    // Adds places, and returns how many of them are new.
     std::size_t add(const ThreadCoverage& coverage);
     std::size_t size() const;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Fuzzes the boundary of the module: ioctl and mmap arguments, from several threads, on devices of
-// their own and on shared ones. If the kernel has KCOV (and the module is built with it), inputs
-// that reach new places are kept and mutated. Otherwise it runs without coverage, and says so.
+// Fuzzes the boundary of the module: arguments of ioctl and mmap, from several threads, on private
+// and shared devices. If kernel and module have KCOV, inputs that reach new code are kept and
+// mutated. Otherwise it prints BLIND, and runs without coverage.
 //
 //   boundary [--seed N] [--inputs N] [--threads N] [--canary N]
 //
-// With --canary it runs until it has found the canary (KMES_TEST_CANARY), which chance does not
-// find. It fails if that takes more than N inputs, or if there is no coverage.
+// With --canary it runs until it finds the canary (KMES_TEST_CANARY), which random inputs do not
+// find. It fails after N inputs, or if there is no coverage.
 #include <dirent.h>
 #include <getopt.h>
 #include <sys/ioctl.h>
@@ -32,10 +32,10 @@ constexpr std::int64_t kCanaryFound = 4;  // all steps of the canary
 
 struct Options {
     std::uint64_t seed = 1, inputs = 2000, threads = 2;
-    std::uint64_t canary_inputs = 0;  // 0: do not look for the canary
+    std::uint64_t canary_inputs = 0;  // limit of inputs until the canary is found; 0: no canary
 };
 
-// What all threads share.
+// Shared by all threads.
 struct Campaign {
     Options options;
     SharedDevices devices;
@@ -48,7 +48,7 @@ struct Campaign {
     std::atomic<bool> has_failed{false};
 };
 
-// Usually mutates one of the last kept inputs, which found something new.
+// Returns the next input. Most are mutations of one of the last kept inputs.
 Input next_input(Campaign& campaign, props::Random& random) {
     const std::lock_guard guard(campaign.lock);
     const std::vector<Input>& kept = campaign.kept;
@@ -80,24 +80,24 @@ void raise(std::atomic<std::int64_t>& highest, std::int64_t value) {
 void fuzz(Campaign& campaign, std::uint64_t thread) {
     props::Random random(campaign.options.seed + thread * 7919);
     ThreadCoverage coverage;
-    if (coverage.is_there()) campaign.has_coverage = true;
+    if (coverage.is_available()) campaign.has_coverage = true;
     Player player(campaign.devices);
     while (!is_over(campaign)) {
         const Input input = next_input(campaign, random);
         coverage.begin();
         player.play(input);
         raise(campaign.canary, player.canary());
-        const std::size_t fresh = coverage.is_there() ? campaign.seen.add(coverage) : 0;
+        const std::size_t fresh = coverage.is_available() ? campaign.seen.add(coverage) : 0;
         const std::uint64_t played = ++campaign.played;
         const std::lock_guard guard(campaign.lock);
-        if (fresh || (!coverage.is_there() && random.chance(2))) campaign.kept.push_back(input);
+        if (fresh || (!coverage.is_available() && random.chance(2))) campaign.kept.push_back(input);
         if (played % 1000 == 0) say(campaign, played, campaign.kept.size());
     }
     campaign.calls += player.calls();
     campaign.succeeded += player.succeeded();
 }
 
-// The number of descriptors of this process.
+// Returns the number of descriptors of this process.
 std::size_t count_descriptors() {
     std::size_t count = 0;
     const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir("/proc/self/fd"), closedir);
@@ -114,11 +114,11 @@ void make_shared_worlds(Campaign& campaign) {
         world.cpus = 2;
         world.max_event_size = 65536;
         if (ioctl(device.get(), KMES_TEST_IOC_CREATE, &world))
-            std::printf("no test build: the production ioctls alone\n");
+            std::printf("not a test build: only the production ioctls are fuzzed\n");
     }
 }
 
-// Checks that afterwards the module still works.
+// Checks that the module still delivers events.
 void check_that_it_works() {
     identity::Emitter emitter(1);
     for (unsigned cpu = 0; cpu < identity::real_cpus(); cpu++) {
@@ -128,7 +128,7 @@ void check_that_it_works() {
         for (int i = 0; i < 10; i++) emitter.emit();
         const std::uint64_t counted = identity::real_statistics(cpu).events - before;
         if (counted != 10)
-            throw std::runtime_error(std::to_string(counted) + " of 10 events are counted");
+            throw std::runtime_error(std::to_string(counted) + " of 10 events were counted");
         if (!reader.drain()) throw std::runtime_error(*reader.failure());
         if (reader.statistics().delivered < 10) throw std::runtime_error("events are missing");
     }
@@ -155,7 +155,7 @@ int run(const Options& options) {
                 campaign.has_coverage ? "with coverage" : "BLIND: the kernel has no KCOV",
                 options.seed, campaign.calls.load(), campaign.succeeded.load());
     if (count_descriptors() != descriptors) {
-        std::printf("FAILED descriptors are left over\n");
+        std::printf("FAILED the number of open descriptors has changed\n");
         campaign.has_failed = true;
     }
     check_that_it_works();

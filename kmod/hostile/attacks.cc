@@ -16,16 +16,22 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <system_error>
 
+#include "kmes/abi.h"
+
 namespace kmes::hostile {
 namespace {
 
-constexpr std::uint64_t kPage = 4096;
-constexpr std::size_t kFutexOffset = 128;
-constexpr std::size_t kNeedWakeOffset = 132;
+constexpr std::uint64_t kPage = KMES_PAGE_BYTES;
+constexpr std::uint64_t kMetadata = KMES_METADATA_BYTES;
+// The one page that a consumer may write: the metadata page, or its own in the later forms.
+constexpr std::uint64_t kWritable = KMES_NEED_WAKE_OFFSET / kPage * kPage;
+constexpr std::size_t kFutexOffset = offsetof(kmes_metadata_v1, futex_counter);
+constexpr std::size_t kNeedWakeOffset = KMES_NEED_WAKE_OFFSET;
 
 thread_local sigjmp_buf back;
 thread_local volatile sig_atomic_t is_trying = 0;
@@ -65,7 +71,7 @@ const char* Attacker::name(std::size_t kind) {
 }
 
 Attacker::Attacker(int fd, std::uint64_t capacity, std::uint64_t seed)
-    : fd_(fd), bytes_(kPage + 2 * capacity), random_(seed) {
+    : fd_(fd), bytes_(kMetadata + 2 * capacity), random_(seed) {
     handle_faults();
     map();
 }
@@ -85,15 +91,17 @@ void Attacker::unmap() {
     base_ = nullptr;
 }
 
-// Maps the buffer again over what is left. There is one thread, so nothing else can be in the
-// holes.
+// Maps the buffer again, over the holes that attacks have made. No other thread can have used the
+// holes, because the process has only one.
 void Attacker::mend() {
     void* const again = mmap(base_, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd_, 0);
     if (again == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
 }
 
-std::uint8_t* Attacker::somewhere() {
-    return data() + random_.below(bytes_ - kPage);
+// Returns any byte outside of the page that consumers may write.
+std::uint8_t* Attacker::read_only_byte() {
+    const std::uint64_t at = random_.below(bytes_ - kPage);
+    return base_ + (at < kWritable ? at : at + kPage);
 }
 
 std::span<std::uint8_t> Attacker::pages() {
@@ -112,20 +120,20 @@ void Attacker::attack() {
 #define KMES_HOSTILE_POINTER(name) &Attacker::name,
     static constexpr Method kMethods[] = {KMES_HOSTILE_ATTACKS(KMES_HOSTILE_POINTER)};
 #undef KMES_HOSTILE_POINTER
-    // Random bytes take most of the time; they also come between all other attacks.
+    // The first kind (random bytes) is the most frequent one, and comes between all others.
     const std::size_t kind = random_.chance(40) ? 0 : random_.below(kKinds);
     tried_[kind]++;
     (this->*kMethods[kind])();
 }
 
 void Attacker::scribble() {
-    // Writes pieces of the size of fields, and whole lines; sometimes the whole page.
+    // Each piece has 1 to 64 bytes, or rarely the whole page.
     const std::uint64_t pieces = random_.chance(5) ? kPage : random_.between(1, 64);
     for (std::uint64_t i = 0; i < pieces; i++) {
         const std::uint64_t word = random_.chance(20) ? 0 : random_.next();
         const std::uint64_t bytes = 1ull << random_.below(4);
         const std::uint64_t limit = random_.chance(70) ? 192 : kPage;
-        std::memcpy(base_ + random_.below(limit / bytes) * bytes, &word, bytes);
+        std::memcpy(base_ + kWritable + random_.below(limit / bytes) * bytes, &word, bytes);
     }
 }
 
@@ -164,43 +172,44 @@ void Attacker::protect() {
     const std::span<std::uint8_t> some = pages();
     mprotect(some.data(), some.size(), static_cast<int>(random_.below(8)));
     if (mprotect(some.data(), some.size(), PROT_READ | PROT_WRITE) == 0)
-        for (int i = 0; i < 4; i++) try_store(somewhere());
+        for (int i = 0; i < 4; i++) try_store(read_only_byte());
     mprotect(base_, bytes_, PROT_READ | PROT_WRITE);
 }
 
 void Attacker::write_data() {
-    for (int i = 0; i < 8; i++) try_store(somewhere());
+    for (int i = 0; i < 8; i++) try_store(read_only_byte());
 }
 
 // Makes the kernel write: a read() whose buffer is in the data.
 void Attacker::read_into_data() {
     const int zero = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
-    if (read(zero, somewhere(), 64) > 0) stores_that_passed_++;
+    if (read(zero, read_only_byte(), 64) > 0) stores_that_passed_++;
     close(zero);
     int ends[2];
     if (pipe(ends)) return;
-    if (write(ends[1], "hostile!", 8) == 8 && read(ends[0], somewhere(), 8) > 0)
+    if (write(ends[1], "hostile!", 8) == 8 && read(ends[0], read_only_byte(), 8) > 0)
         stores_that_passed_++;
     close(ends[0]);
     close(ends[1]);
 }
 
-// Writes like a debugger, also to pages that are not writable.
+// Writes by /proc/self/mem, as a debugger does. It ignores the protection of a page.
 void Attacker::write_by_proc() {
     const int memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
     const std::uint64_t word = random_.next();
-    std::uint8_t* const at = somewhere();
+    std::uint8_t* const at = read_only_byte();
     if (pwrite(memory, &word, 1, static_cast<off_t>(reinterpret_cast<std::uintptr_t>(at))) > 0)
         stores_that_passed_++;
+    std::uint8_t* const open_to_all = base_ + kWritable + random_.below(kPage - 8);
     pwrite(memory, &word, sizeof(word),
-           static_cast<off_t>(reinterpret_cast<std::uintptr_t>(base_ + random_.below(kPage - 8))));
+           static_cast<off_t>(reinterpret_cast<std::uintptr_t>(open_to_all)));
     close(memory);
 }
 
 void Attacker::write_by_process_vm() {
     std::uint64_t word = random_.next();
     const iovec ours{&word, 1};
-    const iovec theirs{somewhere(), 1};
+    const iovec theirs{read_only_byte(), 1};
     if (process_vm_writev(getpid(), &ours, 1, &theirs, 1, 0) > 0) stores_that_passed_++;
 }
 
@@ -213,7 +222,7 @@ void Attacker::remap() {
         munmap(moved, other);
         return;
     }
-    // Shorter, or longer, which must fail: the memory after the buffer belongs to nobody.
+    // An access beyond the buffer's end must fault.
     base_ = static_cast<std::uint8_t*>(moved);
     if (other > bytes_) try_store(base_ + bytes_);
     munmap(base_, other);
@@ -239,8 +248,8 @@ void Attacker::map_otherwise() {
         mmap(nullptr, length, protection, sharing | more, fd_, static_cast<off_t>(offset));
     if (base == MAP_FAILED) return;
     auto* const bytes = static_cast<std::uint8_t*>(base);
-    // A store to a private mapping changes only a copy of this process.
-    if (sharing == MAP_SHARED && length > kPage) try_store(bytes + kPage);
+    // A store to a private mapping would change only a copy.
+    if (sharing == MAP_SHARED && length > kMetadata) try_store(bytes + kMetadata);
     munmap(base, length);
 }
 
@@ -271,7 +280,7 @@ void Attacker::open_again() {
     if (fd < 0) return;
     void* const base = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (base != MAP_FAILED) {
-        try_store(static_cast<std::uint8_t*>(base) + kPage);
+        try_store(static_cast<std::uint8_t*>(base) + kMetadata);
         munmap(base, bytes_);
     }
     close(fd);
@@ -281,9 +290,9 @@ void Attacker::open_again() {
 void Attacker::fork_and_write() {
     const pid_t child = fork();
     if (child == 0) {
-        store(base_ + random_.below(192), static_cast<std::uint8_t>(random_.next()));
+        store(base_ + kWritable + random_.below(192), static_cast<std::uint8_t>(random_.next()));
         mprotect(base_, bytes_, PROT_READ | PROT_WRITE);
-        _exit(store(somewhere(), 0x5a) ? 1 : 0);
+        _exit(store(read_only_byte(), 0x5a) ? 1 : 0);
     }
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child) return;
@@ -297,22 +306,22 @@ void Attacker::lock_and_sync() {
     munlock(some.data(), some.size());
     fsync(fd_);
     syscall(SYS_mbind, base_, bytes_, random_.below(4), nullptr, 0, random_.below(8));
-    // The call unmaps before it finds that it may not.
+    // The call unmaps the page before it fails.
     syscall(SYS_remap_file_pages, base_, kPage, 0, random_.below(8), 0);
     mend();
 }
 
 void Attacker::sleep_on_it() {
     const timespec limit{0, static_cast<long>(random_.below(300000))};
-    std::uint8_t* const word = random_.chance(70) ? base_ + kFutexOffset : somewhere();
+    std::uint8_t* const word = random_.chance(70) ? base_ + kFutexOffset : read_only_byte();
     auto* const aligned = reinterpret_cast<std::uint32_t*>(reinterpret_cast<std::uintptr_t>(word) &
                                                            ~std::uintptr_t{3});
     static constexpr int kOperations[] = {FUTEX_WAIT,      FUTEX_WAKE,        FUTEX_LOCK_PI,
                                           FUTEX_REQUEUE,   FUTEX_CMP_REQUEUE, FUTEX_WAKE_OP,
                                           FUTEX_TRYLOCK_PI};
     const int operation = kOperations[random_.below(std::size(kOperations))];
-    // The kernel would wait for a lock that a dead owner seems to hold: the absolute timeout is in
-    // the past.
+    // A wait without a timeout could be endless: bytes of the page can name a dead owner of the
+    // lock. For FUTEX_LOCK_PI the timeout is absolute, and in the past.
     const bool has_limit = operation == FUTEX_WAIT || operation == FUTEX_LOCK_PI;
     syscall(SYS_futex, aligned, operation, operation == FUTEX_WAIT ? *aligned : 1,
             has_limit ? &limit : nullptr, base_ + kFutexOffset, random_.next());
@@ -321,7 +330,7 @@ void Attacker::sleep_on_it() {
 void Attacker::splice_pages() {
     int ends[2];
     if (pipe(ends)) return;
-    const iovec some{random_.chance(50) ? base_ : data(), kPage};
+    const iovec some{random_.chance(50) ? base_ : base_ + kMetadata, kPage};
     const ssize_t given = vmsplice(ends[1], &some, 1, SPLICE_F_GIFT | SPLICE_F_NONBLOCK);
     if (given > 0) {
         std::uint8_t bytes[kPage];
@@ -345,8 +354,8 @@ void Attacker::odd_calls() {
     mincore(base_, std::min<std::uint64_t>(bytes_, 16 * kPage), resident);
 }
 
-// Attaches to a buffer of the real rings by any number. Its data must be as closed, and the
-// device's answer must fit the descriptor, unless a resize came between.
+// Attaches to one CPU of the real rings; the CPU's number may be invalid. Stores to the data must
+// fail. KMES_IOC_IDENTIFY and fstat must agree, because no process resizes the real rings.
 void Attacker::attach_to_one() {
     const int device = open(KMES_DEVICE, O_RDWR | O_CLOEXEC);
     if (device < 0) return;
@@ -360,11 +369,11 @@ void Attacker::attach_to_one() {
         struct stat status{};
         if (!is_known || fstat(attach.fd, &status) || status.st_ino != identify.inode)
             stores_that_passed_++;
-        const std::uint64_t bytes = kPage + 2 * attach.capacity;
+        const std::uint64_t bytes = kMetadata + 2 * attach.capacity;
         void* const base = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, attach.fd, 0);
         close(attach.fd);
         if (base != MAP_FAILED) {
-            try_store(static_cast<std::uint8_t*>(base) + kPage +
+            try_store(static_cast<std::uint8_t*>(base) + kMetadata +
                       random_.below(2 * attach.capacity));
             munmap(base, bytes);
         }

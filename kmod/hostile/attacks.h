@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What a hostile consumer can try with the descriptor of one buffer, drawn from a seed. It writes
-// random bytes over everything writable, and makes every call on descriptor and mapping that might
-// give it more. Knows no producer; the caller compares bytes to see whether an attack worked.
+// The attacks of a hostile consumer with the descriptor of one buffer, drawn from a seed. They
+// write random bytes to all writable bytes, and make each call on the descriptor or the mapping
+// that might permit more. The caller compares bytes to find out whether an attack succeeded.
 #ifndef KMES_KMOD_HOSTILE_ATTACKS_H_
 #define KMES_KMOD_HOSTILE_ATTACKS_H_
 
@@ -15,7 +15,7 @@
 
 namespace kmes::hostile {
 
-// X(name): each attack is tried many times. A run that never tried one has proven nothing about it.
+// X(name). A run counts each kind, since it proves nothing about an attack that it never tried.
 #define KMES_HOSTILE_ATTACKS(X) \
     X(scribble)                 \
     X(ask_for_wakes)            \
@@ -47,8 +47,8 @@ class Attacker {
     Attacker(const Attacker&) = delete;
     Attacker& operator=(const Attacker&) = delete;
 
-    // Makes one attack. For a process of its own with one thread: it tears holes into the address
-    // space, and handles SIGSEGV and SIGBUS.
+    // Makes one attack. Call it in a process of one thread that does nothing else. It makes holes
+    // in the address space, and handles SIGSEGV and SIGBUS.
     void attack();
 
     static constexpr std::size_t kKinds = 0
@@ -58,7 +58,7 @@ class Attacker {
         ;
     static const char* name(std::size_t kind);
     const std::array<std::uint64_t, kKinds>& tried() const { return tried_; }
-    // The number of stores to the data that did not fault; must stay 0.
+    // Returns the number of stores that should have faulted but did not.
     std::uint64_t stores_that_passed() const { return stores_that_passed_; }
     std::uint64_t stores_that_faulted() const { return stores_that_faulted_; }
 
@@ -70,9 +70,8 @@ class Attacker {
     void map();
     void unmap();
     void mend();
-    std::uint8_t* data() const { return base_ + 4096; }
-    std::uint8_t* somewhere();        // in the data
-    std::span<std::uint8_t> pages();  // some, of the whole mapping
+    std::uint8_t* read_only_byte();   // any
+    std::span<std::uint8_t> pages();  // a part of the mapping
     void try_store(std::uint8_t* address);
 
     const int fd_;

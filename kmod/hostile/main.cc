@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Hostile consumers, in a world of a test build and on the real rings (siege.h).
+// Hostile consumers, in a world of a test build and on the real rings (runs.h).
 //
-//   hostile [SEED [EVENTS [TIMES [PLANT]]]]   EVENTS: events of each CPU; TIMES: each attack, at
-//                                             least; PLANT: a CPU of the world, of which one byte
-//                                             of data is changed, so that the run must fail
+//   hostile [SEED [EVENTS [TIMES [CPU]]]]
+//
+// EVENTS: the minimum of events on each CPU. TIMES: the minimum of each kind of attack. CPU:
+// changes one byte of data of this CPU of the world. The run must then fail.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 
-#include "kmod/hostile/siege.h"
+#include "kmod/hostile/runs.h"
 
 namespace kmes::hostile {
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Hostile consumers on the real ring of CPU 0. Every CPU emits. Readers of the other CPUs check
-// every byte and every number that they see. The attacks on CPU 0's page must not affect its
-// producer, as its statistics prove.
+// Hostile consumers on the real ring of CPU 0, while all CPUs emit. Readers of the other CPUs check
+// each event. The attacks must not affect the producer of CPU 0, whose statistics are checked.
 #include <sys/ioctl.h>
 
 #include <cerrno>
@@ -14,7 +13,7 @@
 #include <system_error>
 #include <thread>
 
-#include "kmod/hostile/siege.h"
+#include "kmod/hostile/runs.h"
 #include "kmod/identity/stream.h"
 
 namespace kmes::hostile {
@@ -38,19 +37,19 @@ std::pair<Descriptor, std::uint64_t> attach_to_cpu_0() {
 
 struct Run {
     const Options& options;
-    Crowd& crowd;
+    Attackers& attackers;
     Failures failures;
     std::atomic<unsigned> emitting{0};
     std::atomic<bool> is_over{false};
 };
 
-// Rests sometimes, so that readers see most events.
+// Sleeps sometimes, so that readers do not lose most events.
 void emit(Run& run, unsigned cpu, std::uint64_t* emitted) {
     try {
         identity::stay_on(cpu);
         Emitter emitter(cpu + 1);
         while (run.failures.is_empty() && (emitter.emitted() < run.options.events ||
-                                           !run.crowd.has_tried_all(run.options.times))) {
+                                           !run.attackers.has_tried_all(run.options.times))) {
             for (int i = 0; i < 20; i++) emitter.emit();
             emitter.emit_batch(10);
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
@@ -86,12 +85,12 @@ void compare(unsigned cpu, const kmes_ioctl_statistics& before, std::uint64_t em
     const std::string name = "CPU " + std::to_string(cpu) + ": ";
     if (after.events - before.events != emitted ||
         after.last_sequence - before.last_sequence != emitted)
-        failures.add(name + std::to_string(emitted) + " events were emitted, the statistics say " +
-                     std::to_string(after.events - before.events));
+        failures.add(name + "the statistics count " + std::to_string(after.events - before.events) +
+                     " events; expected " + std::to_string(emitted));
     if (after.corrupt || after.dropped != before.dropped ||
         after.dropped_nested != before.dropped_nested || after.swaps != before.swaps ||
         after.capacity != before.capacity || after.max_event_size != before.max_event_size)
-        failures.add(name + "statistics that no emission has changed are others");
+        failures.add(name + "statistics that an emission does not change have changed");
 }
 
 }  // namespace
@@ -100,19 +99,19 @@ bool play_real(const Options& options) {
     const unsigned cpus = identity::real_cpus();
     std::vector<kmes_ioctl_statistics> before;
     for (unsigned cpu = 0; cpu < cpus; cpu++) before.push_back(identity::real_statistics(cpu));
-    Crowd crowd(kProcesses, options.seed, attach_to_cpu_0);
-    Run run{options, crowd, {}, {}, {}};
+    Attackers attackers(kProcesses, options.seed, attach_to_cpu_0);
+    Run run{options, attackers, {}, {}, {}};
     run.emitting = cpus;
     std::vector<std::uint64_t> emitted(cpus);
     std::vector<std::thread> emitters, readers;
     for (unsigned cpu = 1; cpu < cpus; cpu++) readers.emplace_back([&run, cpu] { read(run, cpu); });
     for (unsigned cpu = 0; cpu < cpus; cpu++)
         emitters.emplace_back([&run, &emitted, cpu] { emit(run, cpu, &emitted[cpu]); });
-    besiege(crowd, run.emitting, run.failures);
+    kill_and_restart(attackers, run.emitting, run.failures);
     for (std::thread& thread : emitters) thread.join();
     run.is_over = true;
     for (std::thread& thread : readers) thread.join();
-    const bool is_good = crowd.stop_and_judge();
+    const bool is_good = attackers.stop_and_judge();
     std::uint64_t sum = 0;
     for (unsigned cpu = 0; cpu < cpus; cpu++) {
         compare(cpu, before[cpu], emitted[cpu], run.failures);

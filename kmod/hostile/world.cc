@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Hostile consumers in a world of a test build. For each CPU a producer in this process does the
-// same. Unchanged must stay: all data bytes of the attacked ring, every byte of the others, and the
-// producer's private state and statistics.
+// Hostile consumers on CPU 0 of a world of a test build. For each CPU a second producer in this
+// process, the twin, emits the same events. Both must have the same bytes (for CPU 0: the same
+// data), and the same private state and statistics.
 #include <sys/mman.h>
 
 #include <chrono>
@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "kmes/abi.h"
-#include "kmod/hostile/siege.h"
+#include "kmod/hostile/runs.h"
 #include "kmod/identity/userspace.h"
 #include "props/script/script.h"
 
@@ -34,10 +34,10 @@ constexpr unsigned kCpus = 3;
 constexpr std::uint64_t kCapacity = 32768;
 constexpr unsigned kCapacities = 3;    // each is twice the previous one
 constexpr unsigned kChecksEach = 32;   // events
-constexpr unsigned kSwapsEach = 400;   // likewise
+constexpr unsigned kSwapsEach = 400;   // events
 constexpr unsigned kMostBuffers = 24;  // all stay mapped and are compared
 
-// One CPU of the world and its twin in this process, with one thread of their own.
+// One CPU of the world and its twin in this process. Belongs to one thread.
 class Lane {
   public:
     Lane(unsigned cpu, Module& module, const WorldOptions& options, Failures& failures)
@@ -111,7 +111,7 @@ class Lane {
         buffers_++;
     }
 
-    // A hostile consumer may cause any number of wakes.
+    // On the attacked CPU the number of wakes may differ, since consumers request wakes.
     void check_state() {
         const kmes_test_state ours = twin_.state(0);
         const kmes_test_state theirs = module_.state(cpu_);
@@ -127,14 +127,14 @@ class Lane {
             mine.swaps != other.swaps || mine.left_behind != other.left_behind)
             fail("statistics differ");
         if (!is_attacked() && (other.wakes || ours.futex_counter != theirs.futex_counter))
-            fail("wakes that nobody asked for");
+            fail("the module has issued a wake that no consumer requested");
     }
 
     void check_bytes(std::size_t buffer) {
         const std::span<std::uint8_t> ours = twin_.mapping(0, buffer);
         const std::span<std::uint8_t> theirs = module_.mapping(cpu_, buffer);
         const std::size_t first = is_attacked() ? KMES_METADATA_BYTES : 0;
-        if (ours.size() != theirs.size()) return fail("a mapping has another length");
+        if (ours.size() != theirs.size()) return fail("the lengths of the mappings differ");
         if (std::memcmp(ours.data() + first, theirs.data() + first, ours.size() - first))
             fail("bytes of buffer " + std::to_string(buffer) + " differ");
     }
@@ -153,9 +153,9 @@ class Lane {
     std::uint64_t events_ = 0, checks_ = 0;
 };
 
-// The current buffer of CPU 0. A swap may come between two calls, so its capacity is the one that
-// can be mapped.
-std::pair<Descriptor, std::uint64_t> attach_to_victim(const Module& module) {
+// Returns the current buffer of CPU 0, and its capacity. A swap may come between two calls, so the
+// function tries each capacity until mmap succeeds.
+std::pair<Descriptor, std::uint64_t> attach_to_attacked(const Module& module) {
     int error = 0;
     std::vector<Descriptor> fds = module.attach(&error);
     if (error) throw std::system_error(error, std::generic_category(), "attach");
@@ -167,13 +167,13 @@ std::pair<Descriptor, std::uint64_t> attach_to_victim(const Module& module) {
         munmap(base, bytes);
         return {std::move(fds[0]), capacity};
     }
-    throw std::runtime_error("a buffer that cannot be mapped");
+    throw std::runtime_error("mmap fails with each capacity");
 }
 
-void emit(Lane& lane, const Crowd& crowd, const Options& options, Failures& failures) {
+void emit(Lane& lane, const Attackers& attackers, const Options& options, Failures& failures) {
     try {
         while (failures.is_empty() &&
-               (lane.events() < options.events || !crowd.has_tried_all(options.times)))
+               (lane.events() < options.events || !attackers.has_tried_all(options.times)))
             lane.emit();
         if (static_cast<int>(lane.cpu()) == options.planted_cpu) lane.plant();
         lane.check();
@@ -192,7 +192,7 @@ bool play_world(const Options& options) {
     world.first_cpu_id = 5;
     Failures failures;
     Module module(world);
-    Crowd crowd(kProcesses, options.seed, [&module] { return attach_to_victim(module); });
+    Attackers attackers(kProcesses, options.seed, [&module] { return attach_to_attacked(module); });
     std::vector<std::unique_ptr<Lane>> lanes;
     std::vector<std::thread> threads;
     std::atomic<unsigned> emitting{kCpus};
@@ -200,12 +200,12 @@ bool play_world(const Options& options) {
         lanes.push_back(std::make_unique<Lane>(cpu, module, world, failures));
     for (const auto& lane : lanes)
         threads.emplace_back([&, lane = lane.get()] {
-            emit(*lane, crowd, options, failures);
+            emit(*lane, attackers, options, failures);
             emitting--;
         });
-    besiege(crowd, emitting, failures);
+    kill_and_restart(attackers, emitting, failures);
     for (std::thread& thread : threads) thread.join();
-    const bool is_good = crowd.stop_and_judge();
+    const bool is_good = attackers.stop_and_judge();
     std::uint64_t events = 0, checks = 0;
     for (const auto& lane : lanes) {
         lane->check();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The emit calls on both sides. kmes/call.h says what can be wrong with an event, and in which
-// order that is checked. All of it is drawn here.
+// Plays random emit calls on both sides. kmes/call.h lists the errors of an event, and the order of
+// their checks. Each error occurs here.
 #include <algorithm>
 #include <deque>
 
@@ -13,13 +13,13 @@ namespace {
 
 using props::Random;
 
-constexpr std::uint64_t kBadAddress = 8;  // a process has nothing mapped in its first page
+constexpr std::uint64_t kBadAddress = 8;  // the first page of a process is unmapped
 
 const void* bad_pointer() {
     return reinterpret_cast<const void*>(static_cast<std::uintptr_t>(kBadAddress));
 }
 
-// The parts of one event, and its memory.
+// One event: its entry, and the memory of type and payload.
 struct Drawn {
     std::string type;
     std::string payload;
@@ -27,9 +27,9 @@ struct Drawn {
 };
 
 std::string draw_type(Random& random) {
-    static const std::string kNoText[] = {"\xff", "a\xc0\x80", "\xed\xa0\x80", "ok\xf4\x90\x80\x80",
-                                          "\xe2\x82"};
-    if (random.chance(10)) return kNoText[random.below(std::size(kNoText))];
+    static const std::string kNotUtf8[] = {"\xff", "a\xc0\x80", "\xed\xa0\x80",
+                                           "ok\xf4\x90\x80\x80", "\xe2\x82"};
+    if (random.chance(10)) return kNotUtf8[random.below(std::size(kNotUtf8))];
     static const std::string kText[] = {"t", "kmes.test", "\xc3\xa9t\xc3\xa9", "\xf0\x9f\x94\x94"};
     std::string type = kText[random.below(std::size(kText))];
     if (random.chance(10)) type.assign(random.between(1, 3000), 'x');
@@ -38,7 +38,7 @@ std::string draw_type(Random& random) {
 
 void draw(Random& random, std::uint64_t capacity, Drawn* drawn) {
     drawn->type = draw_type(random);
-    const std::uint64_t header = 29 + drawn->type.size();
+    const std::uint64_t header = KMES_EVENT_FIXED_BYTES + drawn->type.size();
     const std::uint64_t half = capacity / 2;
     std::uint64_t payload = random.below(300);
     if (random.chance(15)) payload = half > header ? half - header + random.below(3) - 1 : 0;
@@ -76,7 +76,8 @@ void Player::call_batch(Lane& lane, Random& random) {
     std::vector<kmes_emit_entry> entries;
     for (Drawn& one : drawn) {
         draw(random, userspace_.state(lane.cpu).capacity, &one);
-        // A batch ends at its first bad entry, but most batches should get beyond a few.
+        // A batch ends at its first bad entry. A copy of the first entry makes longer batches
+        // likely.
         if (entries.size() > 2 && random.chance(80)) one.entry = entries[0];
         entries.push_back(one.entry);
     }
@@ -105,7 +106,7 @@ Played Player::play_calls(std::uint64_t seed, unsigned operations) {
             call_batch(lane, random);
             perform_close(lane, props::Operation(props::Verb::commit));
         } else if (kind == 18) {
-            ask(lane, static_cast<std::uint8_t>(random.below(3)));
+            set_need_wake(lane, static_cast<std::uint8_t>(random.below(3)));
         } else if (lane.buffers < 12) {
             props::Operation resize(props::Verb::resize);
             resize.set(props::Key::capacity, 4096ull << random.below(4));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The comparing half of the player: applies every operation to both sides, and then compares
-// everything that is visible.
+// The part of the player that compares: applies each operation to both sides, and then compares all
+// visible state.
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -45,7 +45,7 @@ std::int64_t Player::operate(Lane& lane, kmes_test_operation operation) {
         differ(lane.cpu, "emitted " + std::to_string(module.value) + " in the module, " +
                              std::to_string(operation.value) + " in userspace");
     const bool is_swapped = operation.verb == KMES_TEST_SWAP || operation.verb == KMES_TEST_CHANGE;
-    // A new buffer is taken over first; then everything is compared.
+    // After a swap, the caller first adds the new buffer to both sides, and then compares.
     if (!is_swapped || in_userspace) check_all();
     return in_userspace;
 }
@@ -84,23 +84,24 @@ void Player::take_new_buffer(Lane& lane) {
     check_all();
 }
 
-// What a consumer would get: the current buffer of each CPU; -EAGAIN before the hand-over (5.1.2).
+// Checks that an attach returns the current buffer of each CPU, or EAGAIN before the hand-over
+// (5.1.2).
 void Player::check_attach() {
     int error = 0;
     const std::vector<Descriptor> fds = module_.attach(&error);
     const bool is_boot =
         std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.is_boot; });
     if (error != (is_boot ? EAGAIN : 0))
-        differ(0, "attach answers " + std::to_string(error) +
-                      (is_boot ? " in the boot phase" : " though every CPU has its ring"));
+        differ(0, "attach returns error " + std::to_string(error) +
+                      (is_boot ? " in the boot phase" : " after the boot phase"));
     for (std::size_t cpu = 0; cpu < fds.size(); cpu++) {
-        const std::size_t present = lanes_[cpu].buffers - 1;
+        const std::size_t current = lanes_[cpu].buffers - 1;
         const DeviceMapping mapping(fds[cpu].get(), userspace_.state(cpu).capacity);
-        if (mapping.inode() != module_.inode(cpu, present))
-            differ(cpu, "attach answers another buffer than the present one");
-        if (std::memcmp(mapping.bytes().data(), module_.mapping(cpu, present).data(),
+        if (mapping.inode() != module_.inode(cpu, current))
+            differ(cpu, "attach does not return the current buffer");
+        if (std::memcmp(mapping.bytes().data(), module_.mapping(cpu, current).data(),
                         mapping.bytes().size()))
-            differ(cpu, "two mappings of the present buffer differ");
+            differ(cpu, "two mappings of the current buffer differ");
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Plays scripts on the producer in this process and on a world of the module, and compares every
-// byte after every operation (docs/identity.md). Runs where a test build of kmes.ko is loaded.
+// Plays scripts on the producer in this process and on a world of the module, and compares all
+// bytes after each operation (docs/identity.md). Needs a test build of kmes.ko.
 #include <getopt.h>
 
 #include <cinttypes>
@@ -18,20 +18,20 @@
 namespace kmes::identity {
 namespace {
 
-// Larger rings are not played, because all buffers of a script stay until its end.
+// Scripts with larger rings are skipped, because all buffers of a script exist until its end.
 constexpr std::uint64_t kLargestCapacity = 16ull << 20;
 
 constexpr char kUsage[] =
     "usage: identity [--random N] [--steps N] [--seed N] [--cpus N] [--calls N]\n"
     "                [--concurrent N] [--real N] [--plant-difference] [--incomplete]\n"
     "                [FILE or FOLDER...]\n"
-    "--random N          N scripts of --steps operations (1000), from --seed on (1)\n"
-    "--cpus N            as many scripts at once, one a CPU of one world (1)\n"
-    "--calls N           N emit calls, good and bad\n"
-    "--concurrent N      N rounds of resizes while other threads emit\n"
-    "--real N            N resizes of the real rings, under load, with readers\n"
-    "--plant-difference  one byte of the module's is changed in each script: each must be caught\n"
-    "--incomplete        no failure where an operation of the core was never played\n";
+    "--random N          play N random scripts of --steps operations (1000), from --seed on (1)\n"
+    "--cpus N            play N scripts at once, one on each CPU of a world (1)\n"
+    "--calls N           make N valid and invalid emit calls\n"
+    "--concurrent N      make N runs of resizes while other threads emit\n"
+    "--real N            resize the real rings N times under load, with readers\n"
+    "--plant-difference  play each script again with one changed byte, which must be found\n"
+    "--incomplete        do not fail if an operation of the core was never played\n";
 
 struct Options {
     std::uint64_t random = 0, steps = 1000, seed = 1, cpus = 1, calls = 0, concurrent = 0, real = 0;
@@ -108,8 +108,8 @@ void take(const std::string& name, const Played& played, Sum* sum) {
     std::fflush(stdout);
 }
 
-// The second run of a script, with one byte changed: at the operation of the first run, and at the
-// byte that the script's name gives. The comparison must find it there, and then.
+// Plays a script again, and changes one byte after one operation. A hash of the script's name
+// chooses both. The comparison must find the difference after that operation.
 void plant(const std::string& name, const std::vector<props::Script>& scripts, const Played& before,
            Sum* sum) {
     if (before.operations == 0) return;
@@ -119,11 +119,11 @@ void plant(const std::string& name, const std::vector<props::Script>& scripts, c
     sum->plants++;
     const bool is_caught = played.difference && played.operations == plant.at_operation + 1;
     if (is_caught) {
-        std::printf("planted %s: caught, %s\n", name.c_str(), played.difference->c_str());
+        std::printf("planted %s: found, %s\n", name.c_str(), played.difference->c_str());
         return;
     }
     sum->failures++;
-    std::printf("PLANTED %s: NOT caught at once (operation %" PRIu64 ", offset %" PRIu64 ")\n",
+    std::printf("PLANTED %s: NOT found at once (operation %" PRIu64 ", offset %" PRIu64 ")\n",
                 name.c_str(), plant.at_operation, plant.offset);
 }
 
@@ -133,7 +133,7 @@ void play(const std::vector<Named>& group, const Options& options, Sum* sum) {
     for (const Named& named : group) {
         Scaled scaled = scale(named.script);
         if (scaled.largest_capacity > kLargestCapacity) {
-            std::printf("passed over %s: %" PRIu64 " bytes of capacity\n", named.name.c_str(),
+            std::printf("skipped %s: a capacity of %" PRIu64 " bytes\n", named.name.c_str(),
                         scaled.largest_capacity);
             sum->too_large++;
             continue;
@@ -162,7 +162,7 @@ void play_all(const Options& options, Sum* sum) {
     for (std::uint64_t i = 0; i < options.random; i++)
         add(random_script(options.seed + i, options.steps));
     if (!group.empty()) play(group, options, sum);
-    if (others) std::printf("%" PRIu64 " files are no script\n", others);
+    if (others) std::printf("%" PRIu64 " files are not scripts\n", others);
     if (options.calls) {
         const std::vector<props::Script> empty(2);
         take("emit calls, seed " + std::to_string(options.seed),
@@ -179,8 +179,8 @@ int run(const Options& options) {
     play_all(options, &sum);
     if (sum.scripts) sum.table.print();
     std::printf("%" PRIu64 " runs, seed %" PRIu64 ": %" PRIu64 " operations, %" PRIu64
-                " skipped, %" PRIu64 " MiB compared; %" PRIu64 " scripts made larger, %" PRIu64
-                " passed over; %" PRIu64 " differences planted; %" PRIu64 " failures\n",
+                " skipped, %" PRIu64 " MiB compared; %" PRIu64 " scripts scaled, %" PRIu64
+                " scripts skipped; %" PRIu64 " differences planted; %" PRIu64 " failures\n",
                 sum.scripts, options.seed, sum.operations, sum.skipped, sum.bytes >> 20, sum.scaled,
                 sum.too_large, sum.plants, sum.failures);
     if (options.real && !resize_real_world(static_cast<unsigned>(options.real))) return 1;

@@ -12,6 +12,8 @@
 #include <system_error>
 #include <utility>
 
+#include "kmes/abi.h"
+
 namespace kmes::identity {
 namespace {
 
@@ -43,7 +45,8 @@ Descriptor open_device() {
     return Descriptor(fd);
 }
 
-DeviceMapping::DeviceMapping(int fd, std::uint64_t capacity) : mapped_bytes_(4096 + 2 * capacity) {
+DeviceMapping::DeviceMapping(int fd, std::uint64_t capacity)
+    : mapped_bytes_(KMES_METADATA_BYTES + 2 * capacity) {
     struct stat status{};
     if (fstat(fd, &status)) fail("fstat of a buffer");
     inode_ = status.st_ino;

@@ -14,7 +14,7 @@ using props::Key;
 using props::Operation;
 using props::Verb;
 
-// A shift moves no position beyond this (E11: positions never cross 2^64).
+// The highest position after a shift (E11: positions never cross 2^64).
 constexpr std::uint64_t kHighestPosition = ~0ull - (1ull << 41);
 
 WorldOptions options_of(const std::vector<props::Script>& scripts) {
@@ -25,7 +25,7 @@ WorldOptions options_of(const std::vector<props::Script>& scripts) {
     options.sequence = settings[Key::sequence];
     options.clock_ns = settings[Key::clock];
     options.cpus = static_cast<unsigned>(scripts.size());
-    // All of them are 16 bits wide.
+    // An id has 16 bits.
     options.first_cpu_id =
         static_cast<unsigned>(std::min<std::uint64_t>(settings[Key::cpu], 65536 - scripts.size()));
     options.is_boot = settings[Key::phase] == 1;
@@ -110,18 +110,19 @@ void Player::perform(Lane& lane, const Operation& operation) {
     }
 }
 
-// A payload that no buffer here can accept has no memory: the kernel would fault if it read it.
+// A payload that is too large for all buffers has no memory, so a read of it would fault.
 void Player::perform_event(Lane& lane, const Operation& operation) {
     if (lane.is_over || (operation.verb == Verb::add && !lane.has_batch)) return skip();
     const std::string type = props::full_type(operation);
-    const std::uint64_t bytes = 29 + type.size() + operation[Key::extra] + operation[Key::payload];
+    const std::uint64_t bytes =
+        KMES_EVENT_FIXED_BYTES + type.size() + operation[Key::extra] + operation[Key::payload];
     std::string payload;
     if (bytes <= userspace_.state(lane.cpu).capacity / 2)
         payload = props::payload_bytes(operation[Key::seed], operation[Key::payload]);
     kmes_test_operation test = of(operation.verb == Verb::emit  ? KMES_TEST_EMIT
                                   : operation.verb == Verb::add ? KMES_TEST_ADD
                                                                 : KMES_TEST_RESERVE);
-    // Every second emission that can be an emit call is one.
+    // Plays half of the emissions as emit calls, if they can be.
     if (operation.verb == Verb::emit && is_call(operation) && !operation[Key::extra] &&
         lane.next % 2)
         test.verb = KMES_TEST_CALL;
@@ -132,7 +133,7 @@ void Player::perform_event(Lane& lane, const Operation& operation) {
     test.header_extra = static_cast<__u32>(operation[Key::extra]);
     test.origin_class = static_cast<__u32>(operation[Key::origin]);
     test.style = operation.verb != Verb::reserve && is_call(operation);
-    // Every second event of a batch that can be an entry of a list is one.
+    // Plays half of a batch's events as entries of a list, if they can be.
     if (operation.verb == Verb::add && test.style && !operation[Key::extra] && lane.next % 2)
         test.style = 2;
     if (operation.verb == Verb::reserve) test.payload_address = 0;
@@ -157,7 +158,7 @@ void Player::perform_fill(Lane& lane, const Operation& operation) {
     test.payload_address =
         address_of(payload.data() + std::min<std::uint64_t>(offset, payload.size()));
     test.offset = offset;
-    // Cut here: the memory after the payload does not exist.
+    // The memory ends with the payload.
     test.bytes = std::min<std::uint64_t>(operation[Key::bytes],
                                          offset < payload.size() ? payload.size() - offset : 0);
     operate(lane, test);
@@ -230,47 +231,48 @@ void Player::perform_world(Lane& lane, const Operation& operation) {
         case Verb::corrupt:
             return corrupt(lane, operation);
         case Verb::run:
-            return ask(lane, 1);
+            return set_need_wake(lane, 1);
         case Verb::expire:
         case Verb::interrupt:
-            return ask(lane, 0);
+            return set_need_wake(lane, 0);
         default:
             return skip();
     }
 }
 
-// Corrupts the size of a surviving event. To find the event, follows the sizes before it, and uses
-// the original ones for those that are corrupt already.
+// Corrupts the size of a surviving event. To find the event, it adds the sizes of the events before
+// it, with the original size of an event that is already corrupt.
 void Player::corrupt(Lane& lane, const Operation& operation) {
     constexpr std::uint32_t kNeverPossible = 1u << 30;
     const auto value = static_cast<std::uint32_t>(operation[Key::value]);
     if (lane.is_over || lane.has_reservation || lane.has_prepared) return skip();
-    if (value >= 30 && value < kNeverPossible) return skip();
+    if (value >= KMES_EVENT_MIN_BYTES && value < kNeverPossible) return skip();
     const kmes_test_state state = userspace_.state(lane.cpu);
-    const std::uint8_t* data = userspace_.mapping(lane.cpu, lane.buffers - 1).data() + 4096;
+    const std::uint8_t* data =
+        userspace_.mapping(lane.cpu, lane.buffers - 1).data() + KMES_METADATA_BYTES;
     std::uint64_t position = state.tail;
     for (std::uint64_t event = 0; position < state.frontier; event++) {
         const std::uint64_t at = position & (state.capacity - 1);
         std::uint32_t bytes;
         std::memcpy(&bytes, data + at, sizeof(bytes));
         const auto known = lane.true_sizes.find(position);
-        if (bytes < 30 || bytes >= kNeverPossible)
+        if (bytes < KMES_EVENT_MIN_BYTES || bytes >= kNeverPossible)
             bytes = static_cast<std::uint32_t>(known == lane.true_sizes.end() ? 0 : known->second);
         if (bytes == 0) return skip();  // corrupt in the buffer before a swap
         if (event == operation[Key::event]) {
             lane.true_sizes[position] = bytes;
-            return write(lane, lane.buffers - 1, 4096 + at, &value, sizeof(value));
+            return write(lane, lane.buffers - 1, KMES_METADATA_BYTES + at, &value, sizeof(value));
         }
         position += bytes;
     }
     skip();
 }
 
-void Player::ask(Lane& lane, std::uint8_t need_wake) {
+void Player::set_need_wake(Lane& lane, std::uint8_t need_wake) {
     write(lane, lane.buffers - 1, offsetof(kmes_metadata_v1, need_wake), &need_wake, 1);
 }
 
-// docs/script-format.md, The end: a reservation is abandoned, a batch ended.
+// Abandons an open reservation, and ends an open batch (docs/script-format.md, The end).
 void Player::end(Lane& lane) {
     where_ = "the end of CPU " + std::to_string(lane.cpu);
     if (lane.has_reservation) perform_close(lane, Operation(Verb::abandon));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Plays scripts (docs/script-format.md) on both sides, one script a CPU, alternating by operation,
-// and compares everything after each. It cannot stop between two accesses: a started operation is
-// played whole at its `start`. Of consumers it only plays their stores: `run` sets need_wake to 1,
-// `expire` and `interrupt` clear it. It skips all other operations of consumers, and `attach`.
+// Plays scripts (docs/script-format.md) on both sides, one script on each CPU, and compares both
+// sides after each operation. The scripts take turns by operation. A started operation is played as
+// a whole at its `start`, because the module cannot stop between two accesses. Operations of a
+// consumer only store need_wake: `run` sets it to 1, `expire` and `interrupt` clear it. All others,
+// and `attach`, are skipped.
 #ifndef KMES_KMOD_IDENTITY_PLAYER_H_
 #define KMES_KMOD_IDENTITY_PLAYER_H_
 
@@ -22,11 +23,11 @@ namespace kmes::identity {
 
 struct Played {
     std::uint64_t operations = 0;  // played on both sides
-    std::uint64_t skipped = 0;     // did not apply in their place, or belong to a consumer
+    std::uint64_t skipped = 0;     // not applicable in that state, or of a consumer
     std::uint64_t bytes = 0;       // compared
     std::size_t buffers = 0;
     OperationTable table;
-    std::optional<std::string> difference;  // the first
+    std::optional<std::string> difference;  // the first one
 };
 
 // Changes one byte of the module's world between an operation and the comparison.
@@ -37,12 +38,12 @@ struct Plant {
 
 class Player {
   public:
-    // `scripts` must not change meanwhile. The settings of the world are those of the first script,
-    // but each CPU begins where its own script says.
+    // The player refers to `scripts`. The first script has the settings of the world, but each CPU
+    // has the start position of its own script.
     explicit Player(const std::vector<props::Script>& scripts, std::optional<Plant> plant = {});
     Played play();
-    // Scripts cover the emit calls only by their effect. This plays kmes_call_emit and
-    // kmes_call_emit_batch with good entries and every kind of bad one, drawn from `seed`.
+    // Plays kmes_call_emit and kmes_call_emit_batch, with valid entries and all kinds of invalid
+    // ones, drawn from `seed`. Scripts have no invalid entries.
     Played play_calls(std::uint64_t seed, unsigned operations);
 
   private:
@@ -68,7 +69,7 @@ class Player {
     void perform_nudge(Lane& lane, const props::Operation& operation);
     void perform_world(Lane& lane, const props::Operation& operation);
     void corrupt(Lane& lane, const props::Operation& operation);
-    void ask(Lane& lane, std::uint8_t need_wake);
+    void set_need_wake(Lane& lane, std::uint8_t need_wake);
     void end(Lane& lane);
 
     void call_one(Lane& lane, props::Random& random);

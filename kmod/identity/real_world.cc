@@ -18,14 +18,14 @@
 namespace kmes::identity {
 namespace {
 
-constexpr unsigned kEmittersOfEach = 1;  // CPU; and as many again that run on any CPU
-constexpr std::uint64_t kLooksAgainAfter_ns = 20'000'000;
+constexpr unsigned kEmittersOfEach = 1;  // CPU; the same number of emitters runs on any CPU
+constexpr std::uint64_t kWaitLimit_ns = 20'000'000;
 
 struct Run {
     unsigned cpus = 0;
     std::atomic<std::uint64_t> emitted{0};
-    std::atomic<bool> is_resized{false};  // often enough: nothing more is emitted
-    std::atomic<bool> is_over{false};     // nothing more arrives
+    std::atomic<bool> is_resized{false};  // the last resize is done: emitters end
+    std::atomic<bool> is_over{false};     // all emitters have ended: readers end
     std::atomic<bool> has_failed{false};
     std::vector<std::unique_ptr<Reader>> readers;
     std::mutex lock;
@@ -45,7 +45,7 @@ void emit(Run& run, unsigned number, bool stays) {
         while (!run.is_resized) {
             const unsigned step = static_cast<unsigned>(emitter.emitted() % 7);
             step == 6 ? emitter.emit_batch(20) : emitter.emit();
-            // Readers should see most events, and many of the resizes.
+            // Slows down, so that readers do not lose most events.
             if (step == 6) std::this_thread::sleep_for(std::chrono::milliseconds(15));
         }
         run.emitted += emitter.emitted();
@@ -61,7 +61,7 @@ void read(Run& run, unsigned cpu) {
         do {
             is_last = run.is_over;
             if (!reader.drain()) break;
-            if (!is_last) reader.wait(kLooksAgainAfter_ns);
+            if (!is_last) reader.wait(kWaitLimit_ns);
         } while (!is_last && !reader.failure());
         const kmes_ioctl_statistics statistics = real_statistics(cpu);
         reader.is_complete(statistics.last_sequence);
@@ -127,14 +127,14 @@ bool resize_real_world(unsigned resizes) {
     for (std::thread& thread : readers) thread.join();
     const Counted after = count(run.cpus);
     if (after.events - before.events != run.emitted)
-        run.fail(std::to_string(run.emitted) + " were emitted, the statistics say " +
-                 std::to_string(after.events - before.events));
-    if (after.corrupt) run.fail("the producer met sizes that are impossible");
+        run.fail("the statistics count " + std::to_string(after.events - before.events) +
+                 " events; expected " + std::to_string(run.emitted));
+    if (after.corrupt) run.fail("the producer found impossible sizes");
     if (after.not_written != before.not_written) run.fail("events were dropped");
     for (const std::string& failure : run.failures) std::printf("FAILED %s\n", failure.c_str());
     std::printf("%s real rings, resized %u times (%" PRIu64 " swaps) under load: %" PRIu64
                 " events of %u emitters on %u CPUs\n",
-                run.failures.empty() ? "whole" : "NOT WHOLE", resizes, after.swaps - before.swaps,
+                run.failures.empty() ? "passed" : "FAILED", resizes, after.swaps - before.swaps,
                 run.emitted.load(), emitters, run.cpus);
     return run.failures.empty();
 }

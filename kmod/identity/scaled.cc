@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kmes/abi.h"
+
 namespace kmes::identity {
 namespace {
 
@@ -11,7 +13,6 @@ using props::Operation;
 using props::Verb;
 
 constexpr std::uint64_t kSmallestCapacity = 4096;
-constexpr std::uint64_t kFixedBytes = 29;  // of an event's header
 constexpr std::uint64_t kMost = 0xffffffff;
 
 bool has_capacity(const Operation& operation) {
@@ -25,10 +26,10 @@ void scale_key(Operation* operation, Key key, std::uint64_t factor) {
     if (value <= rule->maximum / factor) operation->set(key, value * factor);
 }
 
-// The header keeps its size; the payload takes the rest of `factor` times the event.
+// Multiplies the size of the event by `factor`. The header keeps its size.
 void scale_event(Operation* operation, std::uint64_t factor) {
     const std::uint64_t header =
-        kFixedBytes + props::full_type(*operation).size() + (*operation)[Key::extra];
+        KMES_EVENT_FIXED_BYTES + props::full_type(*operation).size() + (*operation)[Key::extra];
     const std::uint64_t bytes = header + (*operation)[Key::payload];
     operation->set(Key::payload, std::min(kMost, bytes * factor - header));
 }
@@ -66,7 +67,7 @@ Scaled scale(const props::Script& script) {
         if (has_capacity(operation)) smallest = std::min(smallest, operation[Key::capacity]);
     scaled.factor = std::max<std::uint64_t>(1, kSmallestCapacity / smallest);
     if (scaled.factor > 1) {
-        // Default settings are not written. Written ones can be made larger.
+        // Default settings have no operation. Insert one, so that it is scaled.
         if (script.operations.empty() || script.operations[0].verb != Verb::settings)
             scaled.script.operations.insert(scaled.script.operations.begin(),
                                             Operation(Verb::settings));

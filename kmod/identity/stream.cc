@@ -35,7 +35,7 @@ std::string payload_of(std::uint64_t seed) {
     return payload + props::payload_bytes(seed, bytes);
 }
 
-// Returns 0, with the fds of all CPUs, or a negative error number.
+// Gets the fds of all CPUs. Returns 0 or a negative error number.
 int attach_all(std::vector<Descriptor>* fds, std::uint64_t* capacity) {
     const Descriptor device = open_device();
     std::vector<int> numbers(kMostCpus, -1);
@@ -135,7 +135,7 @@ void Emitter::emit_batch(unsigned count) {
     batch.entries_address = address_of(entries.data());
     batch.count = count;
     if (ioctl(device_.get(), KMES_IOC_EMIT_BATCH, &batch)) fail_call("KMES_IOC_EMIT_BATCH");
-    if (batch.emitted != count) throw std::runtime_error("a batch says that it emitted less");
+    if (batch.emitted != count) throw std::runtime_error("a batch has emitted too few events");
 }
 
 Reader::Reader(unsigned cpu) : cpu_(cpu), room_(1 << 16) {
@@ -152,6 +152,9 @@ Reader::Reader(unsigned cpu) : cpu_(cpu), room_(1 << 16) {
         errno = -error;
         fail_call("attaching a reader");
     }
+    // The reader counts only events that were lost after its attach.
+    const kmes_reader_place place = kmes_reader_get_place(&reader_);
+    if (place.is_known) first_sequence_ = place.last_sequence + 1;
 }
 
 Reader::~Reader() {
@@ -162,7 +165,7 @@ void Reader::fail(const std::string& what) {
     if (!failure_) failure_ = "CPU " + std::to_string(cpu_) + ": " + what;
 }
 
-// Skips events of other emitters, but counts their numbers.
+// Checks an event. It only counts the numbers of events that no Emitter made.
 void Reader::check(const kmes_event_view& view) {
     if (!first_sequence_) first_sequence_ = view.sequence;
     if (view.cpu_id != cpu_) return fail("an event of CPU " + std::to_string(view.cpu_id));
@@ -174,10 +177,10 @@ void Reader::check(const kmes_event_view& view) {
     const std::string expected = payload_of(seed);
     if (view.payload_len != expected.size() ||
         std::memcmp(view.payload, expected.data(), expected.size()))
-        return fail(where + " has another payload than was emitted");
+        return fail(where + " does not have the emitted payload");
     std::uint64_t& last = last_count_[seed >> 40];
     const std::uint64_t count = seed & ((1ull << 40) - 1);
-    if (count <= last) return fail(where + " stands behind a later one of the same emitter");
+    if (count <= last) return fail(where + " follows a later event of the same emitter");
     last = count;
 }
 
@@ -191,7 +194,7 @@ bool Reader::drain() {
             room_.resize(view.event_size);
             continue;
         }
-        if (found < 0) fail("the reader says " + std::to_string(found));
+        if (found < 0) fail("kmes_reader_next returns " + std::to_string(found));
         if (found == KMES_READ_EVENT) check(view);
     }
     return false;
@@ -200,7 +203,7 @@ bool Reader::drain() {
 void Reader::wait(std::uint64_t timeout_ns) {
     const int result = kmes_reader_wait(&reader_, timeout_ns);
     if (result < 0 && result != -ETIMEDOUT && result != -EINTR)
-        fail("the sleep says " + std::to_string(result));
+        fail("kmes_reader_wait returns " + std::to_string(result));
 }
 
 bool Reader::is_complete(std::uint64_t last_sequence) {

@@ -17,8 +17,8 @@ constexpr std::uint64_t kKib = 1024;
 constexpr std::uint64_t kMib = kKib * kKib;
 constexpr std::uint64_t kLargestTypeBytes = 65535;
 
-// The options as text: every value is checked here, so that the error line says what would be
-// correct.
+// The values as text. They are parsed here and not by CLI11, so that the error line has the valid
+// values.
 struct RawCommand {
     std::string count;
     std::string capacity;
@@ -26,8 +26,9 @@ struct RawCommand {
     std::string cpu;
 };
 
-std::string wrong_value(std::string_view option, const std::string& value, std::string_view right) {
-    return fmt::format("{} is \"{}\"; {} is right", option, value, right);
+std::string wrong_value(std::string_view option, const std::string& value,
+                        std::string_view expected) {
+    return fmt::format("{} is \"{}\"; expected {}", option, value, expected);
 }
 
 std::optional<std::uint64_t> parse_number(const std::string& text) {
@@ -40,39 +41,37 @@ std::optional<std::uint64_t> parse_number(const std::string& text) {
 
 void declare_sizes(CLI::App& app, RawCommand& raw) {
     app.add_option("--capacity", raw.capacity,
-                   "of every CPU's buffer: a power of two, 64K to 256M; without it as it is")
+                   "capacity of each CPU's buffer: a power of two, 64K to 256M; default: unchanged")
         ->type_name("BYTES");
-    app.add_option("--max-event-size", raw.max_event_size, "1K to 4M; without it as it is")
+    app.add_option("--max-event-size", raw.max_event_size,
+                   "MaxEventSize, 1K to 4M; default: unchanged")
         ->type_name("BYTES");
 }
 
 void declare_emit(CLI::App& app, RawCommand& raw, Command& command) {
-    app.add_option("type", command.type, "the event's type, UTF-8")->required();
-    auto* payload = app.add_option("payload", command.payload, "its payload, as it stands here");
-    app.add_option("--file", command.payload_file,
-                   "the payload is what FILE holds; -: what comes "
-                   "on standard input")
+    app.add_option("type", command.type, "type of the event, UTF-8")->required();
+    auto* payload = app.add_option("payload", command.payload, "payload of the event");
+    app.add_option("--file", command.payload_file, "read the payload from FILE (-: standard input)")
         ->type_name("FILE")
         ->excludes(payload);
-    app.add_option("--count", raw.count, "so many events of it (default 1)")->type_name("N");
+    app.add_option("--count", raw.count, "emit N such events (default 1)")->type_name("N");
 }
 
 // In the order of Verb.
 void declare(CLI::App& app, RawCommand& raw, Command& command) {
-    app.add_option("--device", command.device, "of the module (default /dev/kmes)")
+    app.add_option("--device", command.device, "device of the module (default /dev/kmes)")
         ->type_name("PATH");
     app.require_subcommand(1);
-    declare_emit(*app.add_subcommand("emit", "emits an event on the CPU that this runs on"), raw,
-                 command);
-    declare_sizes(*app.add_subcommand("resize", "configures the buffers of all CPUs"), raw);
+    declare_emit(*app.add_subcommand("emit", "emit an event on the current CPU"), raw, command);
+    declare_sizes(*app.add_subcommand("resize", "configure the buffers of all CPUs"), raw);
     declare_sizes(*app.add_subcommand("registry-available",
-                                      "ends the boot phase: rings in the place of boot buffers"),
+                                      "end the boot phase: replace boot buffers by rings"),
                   raw);
-    CLI::App* statistics = app.add_subcommand("statistics", "what each CPU's producer has counted");
-    statistics->add_option("--cpu", raw.cpu, "of this CPU only")->type_name("N");
-    statistics->add_flag("--json", command.json, "as JSON");
-    app.add_subcommand("list", "the buffers that exist")
-        ->add_flag("--json", command.json, "as JSON");
+    CLI::App* statistics = app.add_subcommand("statistics", "print the counts of each producer");
+    statistics->add_option("--cpu", raw.cpu, "print those of CPU N only")->type_name("N");
+    statistics->add_flag("--json", command.json, "print JSON");
+    app.add_subcommand("list", "print the existing buffers")
+        ->add_flag("--json", command.json, "print JSON");
 }
 
 std::string check_sizes(const RawCommand& raw, Command& command) {
@@ -88,8 +87,8 @@ std::string check_sizes(const RawCommand& raw, Command& command) {
             return wrong_value("--max-event-size", raw.max_event_size, "1K to 4M");
         command.max_event_size = *bytes;
     }
-    const bool says_nothing = command.buffer_capacity == 0 && command.max_event_size == 0;
-    if (command.verb == Verb::resize && says_nothing)
+    const bool is_empty = command.buffer_capacity == 0 && command.max_event_size == 0;
+    if (command.verb == Verb::resize && is_empty)
         return "resize needs --capacity, --max-event-size or both";
     return "";
 }
@@ -140,11 +139,12 @@ std::optional<std::uint64_t> parse_bytes(const std::string& text) {
 
 ParsedCommand parse_command(const std::vector<std::string>& arguments) {
     ParsedCommand parsed;
-    CLI::App app("Emits, configures and looks at the KMES module of this machine.", "kmesctl");
+    CLI::App app("Emits events to the KMES module of this machine, and configures and inspects it.",
+                 "kmesctl");
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     RawCommand raw;
     declare(app, raw, parsed.command);
-    app.footer("Exit status: 0; 1 the module said no, or is not there; 2 bad usage.");
+    app.footer("Exit status: 0; 1 an error of the module, or no module; 2 bad usage.");
     std::vector<std::string> backwards(arguments.rbegin(), arguments.rend());
     try {
         app.parse(backwards);

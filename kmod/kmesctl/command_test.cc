@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The command line of kmesctl, and its output. The module itself is tested in a virtual machine
+// Tests the command line of kmesctl and its output. A virtual machine tests it with the module
 // (kmod/vm).
 #include "kmod/kmesctl/command.h"
 
@@ -69,18 +69,18 @@ TEST(Command, Looks) {
     EXPECT_TRUE(one.json);
 }
 
-TEST(Command, SaysWhatWouldBeRight) {
+TEST(Command, NamesTheValidValues) {
     EXPECT_THAT(wrong({"resize"}), HasSubstr("resize needs --capacity"));
     for (const char* capacity : {"100000", "32K", "512M", "-1", "64k", "0x10000", "M"})
         EXPECT_THAT(wrong({"resize", std::string("--capacity=") + capacity}),
-                    HasSubstr("a power of two from 64K to 256M is right"));
+                    HasSubstr("expected a power of two from 64K to 256M"));
     for (const char* size : {"1000", "5M", "1G"})
-        EXPECT_THAT(wrong({"resize", "--max-event-size", size}), HasSubstr("1K to 4M is right"));
-    EXPECT_THAT(wrong({"emit", "t", "--count", "0"}), HasSubstr("1 or more is right"));
+        EXPECT_THAT(wrong({"resize", "--max-event-size", size}), HasSubstr("expected 1K to 4M"));
+    EXPECT_THAT(wrong({"emit", "t", "--count", "0"}), HasSubstr("expected 1 or more"));
     EXPECT_THAT(wrong({"emit", ""}), HasSubstr("1 to 65535 bytes"));
     EXPECT_THAT(wrong({"emit", std::string(65536, 't')}), HasSubstr("1 to 65535 bytes"));
-    EXPECT_THAT(wrong({"statistics", "--cpu", "x"}), HasSubstr("the number of a CPU is right"));
-    EXPECT_THAT(wrong({"--device", "", "list"}), HasSubstr("the path of a device is right"));
+    EXPECT_THAT(wrong({"statistics", "--cpu", "x"}), HasSubstr("expected the number of a CPU"));
+    EXPECT_THAT(wrong({"--device", "", "list"}), HasSubstr("expected the path of a device"));
     wrong({});
     wrong({"emit"});
     wrong({"unknown"});
@@ -145,7 +145,7 @@ TEST(Text, ExplainsErrorsByWhatWasAsked) {
     EXPECT_THAT(explain_error(Verb::list, EPERM), HasSubstr("CAP_AUDIT_READ"));
     EXPECT_THAT(explain_error(Verb::statistics, EPERM), HasSubstr("CAP_AUDIT_READ"));
     EXPECT_THAT(explain_error(Verb::emit, EINVAL), HasSubstr("UTF-8"));
-    EXPECT_THAT(explain_error(Verb::resize, ENOMEM), HasSubstr("nothing was changed"));
+    EXPECT_THAT(explain_error(Verb::resize, ENOMEM), HasSubstr("nothing has changed"));
     EXPECT_THAT(explain_error(Verb::registry_available, EALREADY), HasSubstr("boot phase is over"));
     EXPECT_THAT(explain_error(Verb::list, EIO), HasSubstr("error"));
 }

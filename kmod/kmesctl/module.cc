@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The KMES module of this machine from a shell. Each command is one ioctl of <linux/kmes.h> (emit:
-// one an event). See module.h.
+// Runs the commands of kmesctl for the KMES module. Each command is one ioctl of <linux/kmes.h>;
+// emit makes one for each event, statistics one for each CPU. See module.h.
 #include "kmod/kmesctl/module.h"
 
 #include <fcntl.h>
@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kFailed = 1;
 constexpr int kBadUsage = 2;
-// The largest event is smaller (MaxEventSize).
+// More than the largest MaxEventSize.
 constexpr std::size_t kPayloadBytesAtMost = std::size_t{5} << 20;
 
 int say_line(int status, const std::string& line) {
@@ -84,7 +84,7 @@ int statistics(int fd, const Command& command) {
         kmes_ioctl_statistics one{};
         one.cpu = cpu;
         if (ioctl(fd, KMES_IOC_STATISTICS, &one) != 0) {
-            // After the last CPU.
+            // The previous CPU was the last one.
             if (errno == EINVAL && !command.cpu && !all.empty()) break;
             return refused(command, errno);
         }
@@ -146,7 +146,7 @@ int run_module_command(const std::vector<std::string>& words) {
         fmt::print("{}", parsed.help);
         return fflush(stdout) == 0 ? 0 : say_line(kFailed, "cannot write to standard output");
     }
-    if (!parsed.error.empty()) return say_line(kBadUsage, parsed.error + " (--help says more)");
+    if (!parsed.error.empty()) return say_line(kBadUsage, parsed.error + " (see --help)");
     return run(parsed.command);
 }
 

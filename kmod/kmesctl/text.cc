@@ -59,7 +59,7 @@ std::string line_of(const std::vector<std::string>& cells, const std::vector<std
     return line + '\n';
 }
 
-// The names of the fields, and a row for each object.
+// Returns a line with the names of the fields, and a line for each object.
 std::string table(const Json& rows) {
     if (rows.empty()) return "none\n";
     std::vector<std::vector<std::string>> lines(1);
@@ -122,20 +122,20 @@ std::string explain_error(Verb verb, int error) {
                                                         : configures       ? "CAP_SYS_ADMIN"
                                                                            : "CAP_AUDIT_READ");
         case EINVAL:
-            if (verb == Verb::emit) return "the type is no UTF-8 text";
-            return configures ? "a value is not valid; nothing was changed"
+            if (verb == Verb::emit) return "the type is not UTF-8";
+            return configures ? "a value is not valid; nothing has changed"
                               : "there is no such CPU";
         case ENOSPC:
             return "the event is larger than half of the buffer, or than MaxEventSize";
         case EBUSY:
             return "the producer of this CPU has ended";
         case ENOMEM:
-            return configures ? "no memory for the new buffers; nothing was changed"
-                              : "no memory for it";
+            return configures ? "no memory for the new buffers; nothing has changed"
+                              : "no memory for the call";
         case EALREADY:
             return "the boot phase is over";
         case ENOTTY:
-            return "it is no device of the KMES module, or of another version of it";
+            return "this is not a device of the KMES module, or its version does not match";
         default:
             return strerror(error);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// libkmes with the module, in a virtual machine (kmod/vm): kmes_attach, kmes_map, kmes_emit and
-// kmes_emit_batch, and the reference reader on them, over a resize and a sleep. Prints a line for
-// each fault; the exit status is then 1.
+// Tests libkmes with the module, in a virtual machine (kmod/vm): kmes_attach, kmes_map, kmes_emit,
+// kmes_emit_batch, and the reference reader with a resize and sleeps. Prints a line for each
+// failure, and then exits with 1.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/kmes.h>
@@ -29,7 +29,7 @@ int failures = 0;
 
 void expect(bool is_right, const std::string& what) {
     if (is_right) return;
-    fmt::print("wrong: {} (errno {})\n", what, strerror(errno));
+    fmt::print("failed: {} (errno: {})\n", what, strerror(errno));
     ++failures;
 }
 
@@ -38,20 +38,20 @@ int emit(const std::string& type, const std::string& payload) {
                      static_cast<__u32>(payload.size()));
 }
 
-// From now on this thread emits on CPU 0.
+// Pins this thread to CPU 0.
 void stay_on_cpu_0() {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(0, &one);
-    expect(sched_setaffinity(0, sizeof one, &one) == 0, "CPU 0 is there");
+    expect(sched_setaffinity(0, sizeof one, &one) == 0, "sched_setaffinity to CPU 0");
 }
 
 void attach_and_map() {
     int count = 0;
     __u64 capacity = 0;
     expect(kmes_attach(nullptr, &count, &capacity) == -1 && errno == ERANGE,
-           "no slots: a question for the number");
-    expect(count > 0, "there are CPUs");
+           "kmes_attach without slots returns ERANGE");
+    expect(count > 0, "kmes_attach without slots returns the number of CPUs");
     std::vector<int> fds(static_cast<std::size_t>(count), -1);
     if (kmes_attach(fds.data(), &count, &capacity) != 0) return expect(false, "kmes_attach");
     struct stat first{};
@@ -66,7 +66,7 @@ void attach_and_map() {
             expect(status.st_ino != first.st_ino, "each buffer has an inode of its own (E19)");
         void* base = nullptr;
         expect(kmes_map(fd, 2 * capacity, &base) == -1 && errno == EINVAL,
-               "another capacity is refused");
+               "kmes_map rejects another capacity");
         if (kmes_map(fd, capacity, &base) != 0) {
             expect(false, "kmes_map");
             continue;
@@ -75,27 +75,32 @@ void attach_and_map() {
         expect(memcmp(page, "KMESRING", 8) == 0, "the page begins with its magic");
         expect(page[12] == cpu, "cpu_id is the index of the descriptor");
         close(fd);
-        expect(memcmp(page + 4096, page + 4096 + capacity, capacity) == 0, "the data stands twice");
+        expect(memcmp(page + 4096, page + 4096 + capacity, capacity) == 0,
+               "the data is mapped twice");
         expect(kmes_unmap(base, capacity) == 0, "kmes_unmap");
     }
     expect(kmes_cpus_by_libkmes() == count, "the reader's number of CPUs");
 }
 
-void emit_rightly_and_wrongly() {
+void emit_valid_and_invalid() {
     expect(emit("device.one", "first") == 0, "kmes_emit");
-    expect(emit("", "x") == -1 && errno == EINVAL, "an empty type is refused");
-    expect(emit("\xff", "x") == -1 && errno == EINVAL, "a type that is no UTF-8 is refused");
+    expect(emit("", "x") == -1 && errno == EINVAL, "kmes_emit rejects an empty type");
+    expect(emit("\xff", "x") == -1 && errno == EINVAL,
+           "kmes_emit rejects a type that is not UTF-8");
     expect(emit("t", std::string(kLargestEventBytes, 'x')) == -1 && errno == ENOSPC,
-           "an event over MaxEventSize is refused");
-    expect(kmes_emit("t", 1, nullptr, 5) == -1 && errno == EFAULT, "no payload where one is said");
+           "kmes_emit rejects an event over MaxEventSize");
+    expect(kmes_emit("t", 1, nullptr, 5) == -1 && errno == EFAULT,
+           "kmes_emit rejects a missing payload");
     const kmes_emit_entry entries[3] = {
         {"device.two", 10, "a", 1}, {"device.three", 12, "bc", 2}, {"", 0, "d", 1}};
     __u32 emitted = 99;
     expect(kmes_emit_batch(entries, 3, &emitted) == -1 && errno == EINVAL && emitted == 2,
-           "a batch stops at its bad entry, and says so");
+           "a batch stops at its invalid entry, and reports it");
     expect(kmes_emit_batch(entries, 2, &emitted) == 0 && emitted == 2, "kmes_emit_batch");
-    expect(kmes_emit_batch(entries, 0, &emitted) == -1 && errno == EINVAL, "an empty batch");
-    expect(kmes_emit_batch(entries, 257, &emitted) == -1 && errno == EINVAL, "a batch of 257");
+    expect(kmes_emit_batch(entries, 0, &emitted) == -1 && errno == EINVAL,
+           "kmes_emit_batch rejects an empty batch");
+    expect(kmes_emit_batch(entries, 257, &emitted) == -1 && errno == EINVAL,
+           "kmes_emit_batch rejects 257 entries");
 }
 
 // Returns the reader's next event as "type payload"; "" if there is none.
@@ -111,9 +116,9 @@ std::string next(kmes_reader* reader) {
 void expect_events(kmes_reader* reader, const std::vector<std::string>& events) {
     for (const std::string& event : events) {
         const std::string got = next(reader);
-        expect(got == event, fmt::format("the reader gave '{}' where '{}' was next", got, event));
+        expect(got == event, fmt::format("the reader returned '{}'; expected '{}'", got, event));
     }
-    expect(next(reader).empty(), "nothing follows");
+    expect(next(reader).empty(), "no further event");
 }
 
 void resize(__u64 capacity) {
@@ -124,8 +129,8 @@ void resize(__u64 capacity) {
     close(fd);
 }
 
-// Sleeps without a timeout until an event is emitted, or the buffer is retired. A lost wake hangs
-// this test, whose time is limited.
+// Sleeps without a timeout until `act` emits an event or retires the buffer. After a lost wake the
+// time limit of the guest test ends this program.
 void sleep_and_be_woken(kmes_reader* reader, const std::function<void()>& act) {
     std::thread emitter([&act] {
         stay_on_cpu_0();
@@ -142,7 +147,7 @@ void read() {
     kmes_reader_by_libkmes(&config, 0);
     if (kmes_reader_open(&reader, &config) != 0) return expect(false, "kmes_reader_open");
     while (!next(&reader).empty()) continue;
-    emit_rightly_and_wrongly();
+    emit_valid_and_invalid();
     expect_events(&reader, {"device.one first", "device.two a", "device.three bc", "device.two a",
                             "device.three bc"});
     emit("before.resize", "1");
@@ -163,6 +168,7 @@ int main() {
     stay_on_cpu_0();
     attach_and_map();
     read();
-    fmt::print("{}\n", failures == 0 ? "libkmes on the device: all is right" : "see above");
+    fmt::print("{}\n",
+               failures == 0 ? "libkmes on the device: passed" : "libkmes on the device: FAILED");
     return failures == 0 ? 0 : 1;
 }

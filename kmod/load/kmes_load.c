@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Emission from every context on every CPU at the same time, through the exported calls of
- * kmes_kernel.h: a thread (events and batches), an hrtimer in softirq, an hrtimer in hard
- * interrupt, NMIs that the threads send each other. Counts what became of each call; a reader
- * (kmod/vm/tests) compares that with what it gets.
+ * Emits from all contexts on all CPUs at the same time, with the calls of kmes_kernel.h. The
+ * contexts are a thread (events and batches), an hrtimer in softirq, an hrtimer in hard interrupt,
+ * and NMIs that the threads send to each other. Counts the results of the calls. A consumer
+ * (kmod/vm/tests) compares the counts with the events that it reads.
  *
- *   insmod kmes_load.ko events=TASK,SOFTIRQ,HARDIRQ,NMI     so many of each on each CPU
- *   cat /sys/module/kmes_load/parameters/running            CPUs that are not done
+ *   insmod kmes_load.ko events=TASK,SOFTIRQ,HARDIRQ,NMI     numbers of events on each CPU
+ *   cat /sys/module/kmes_load/parameters/running            number of CPUs that still emit
  *   cat /sys/module/kmes_load/parameters/counts             a line for each CPU and context:
  *                                                           cpu context emitted refused failed
  */
@@ -29,20 +29,20 @@ static const char* const context_names[] = {"task", "softirq", "hardirq", "nmi"}
 
 static uint events[CONTEXTS] = {20000, 1500, 4000, 2000};
 module_param_array(events, uint, NULL, 0444);
-MODULE_PARM_DESC(events, "of each CPU: task, softirq, hardirq, nmi");
+MODULE_PARM_DESC(events, "numbers of events on each CPU: task, softirq, hardirq, nmi");
 static uint period_us = 300;
 module_param(period_us, uint, 0444);
-MODULE_PARM_DESC(period_us, "of the two timers");
+MODULE_PARM_DESC(period_us, "period of the two timers in microseconds");
 
 /* The payload of an event; kmod/vm/tests/load.cc has the same structure. */
 struct load_payload {
-    u64 number; /* counts the events of this CPU and context that were written */
+    u64 number; /* number of the event among the emitted ones of this CPU and context */
     u32 context;
     u32 cpu;
-    u8 filler[16]; /* each byte: the lowest of `number` */
+    u8 filler[16]; /* each byte is the lowest byte of `number` */
 };
 
-/* Written only by its context on its CPU; anybody may read it. */
+/* Only the context writes it, on its CPU; any thread may read it. */
 struct load_count {
     u64 emitted;
     u64 refused; /* -EBUSY: from inside an emission (E16) */
@@ -126,7 +126,7 @@ static int on_nmi(unsigned int command, struct pt_regs* registers) {
     return NMI_HANDLED;
 }
 
-/* Sends an NMI to the next CPU, whatever that executes. */
+/* Sends an NMI to the next CPU. */
 static void send_nmi(int from) {
     int to = cpumask_next(from, cpu_online_mask);
     struct load_cpu* cpu;
@@ -174,7 +174,7 @@ static int load_thread(void* argument) {
         cond_resched();
     }
     WRITE_ONCE(cpu->is_done, true);
-    /* An NMI from this CPU may still be on its way to another one, whose thread needs it. */
+    /* The next CPU may still need NMIs. No other CPU sends to it. */
     while (!kthread_should_stop()) {
         send_nmi(raw_smp_processor_id());
         usleep_range(1000, 2000);
@@ -262,5 +262,5 @@ static void __exit unload(void) {
 
 module_init(load);
 module_exit(unload);
-MODULE_DESCRIPTION("KMES: emission from every context, for virtual machines");
+MODULE_DESCRIPTION("KMES: emits from all contexts, for tests in virtual machines");
 MODULE_LICENSE("GPL");

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds the module in both variants, and the sample, for each kernel whose headers are installed
-# here: with gcc and with clang, W=1, and sparse. Any output except make's own is a failure. Prints
-# a line for each build.
+# Builds both variants of the module, form B and the sample, for each kernel with installed headers.
+# Uses gcc and clang with W=1, and sparse. A build fails if it prints more than make's own lines.
+# Prints a line for each build.
 #
-#   build_test.sh [KERNEL...]      names as under /lib/modules; default: all that have headers
+#   build_test.sh [KERNEL...]      names in /lib/modules; default: all with headers
 set -euo pipefail
 
 REPOSITORY=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -48,7 +48,8 @@ main() {
     trap 'rm -rf -- "$SCRATCH"' EXIT
     for kernel in "${wanted[@]}"; do
         try gcc "$kernel"
-        # The compiler builds every file, too: this is the test build by gcc.
+        try gcc-form-b "$kernel" KMES_LAYOUT=2
+        # sparse runs before gcc, so this is also the test build by gcc.
         try sparse "$kernel" KMES_TEST=1 C=2 CF=-Wsparse-error
         # Debian has lld in a separate package; the ld of binutils works as well.
         try clang "$kernel" KMES_TEST=1 LLVM=-19 LD=ld

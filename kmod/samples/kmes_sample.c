@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A module that emits: from a timer (a hard interrupt), and at every call of a kernel function that
- * a parameter names (a kprobe, so in whatever context that is). Needs kmes.ko.
+ * A sample module that emits an event from a timer (a hard interrupt), and one at each call of the
+ * kernel function `symbol` (from a kprobe, in the context of the call). Needs kmes.ko.
  *
  *   insmod kmes_sample.ko period_ms=100 symbol=do_sys_openat2
  */
@@ -18,14 +18,14 @@
 
 static unsigned period_ms = 1000;
 module_param(period_ms, uint, 0444);
-MODULE_PARM_DESC(period_ms, "an event sample.tick every so many ms, at least 1 (1000)");
+MODULE_PARM_DESC(period_ms, "milliseconds between two events sample.tick, at least 1 (1000)");
 
 static char* symbol = "";
 module_param(symbol, charp, 0444);
-MODULE_PARM_DESC(symbol, "an event sample.call at every call of this function (none)");
+MODULE_PARM_DESC(symbol, "emit an event sample.call at each call of this function (none)");
 
 static void emit(const char* type, const void* payload, u32 bytes) {
-    /* What is dropped is counted by KMES, and shows as a gap. */
+    /* The error can be ignored: KMES counts a dropped event, and consumers see a gap. */
     (void)kmes_emit_kernel(type, (u16)strlen(type), payload, bytes, SAMPLE_ORIGIN);
 }
 

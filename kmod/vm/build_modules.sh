@@ -3,11 +3,14 @@
 #
 # Builds the modules for one kernel in a copy of the sources. The name of the output folder is a sum
 # of the sources, so an unchanged module is built once. Prints that folder. It contains kmes.ko (the
-# test build), production/kmes.ko, and further modules that tests load. Needs no root.
+# test build), form-b/kmes.ko and form-d/kmes.ko (the same in these forms, docs/layouts.md),
+# production/kmes.ko, and further modules that tests load. Needs no root.
 #
 #   build_modules.sh REPOSITORY KERNEL_BUILD CACHE_FOLDER
 set -uo pipefail
 
+# Forms, with their KMES_LAYOUT. The module of form C has the bytes of form D.
+readonly FORMS='b=2 d=4'
 # Folders with further modules.
 readonly OTHERS='load bugs samples'
 
@@ -30,14 +33,23 @@ make_modules() {
 }
 
 build() {
-    local root=$1 kernel=$2 part=$3 other
+    local root=$1 kernel=$2 part=$3 other form
     (cd -- "$root" && sources . | cpio -pdm --quiet "$part/test") || return
     cp -r "$part/test" "$part/production-source" || return
+    for form in $FORMS; do
+        cp -r "$part/test" "$part/form-${form%=*}-source" || return
+    done
     mkdir "$part/out" "$part/out/production" || return
     make_modules "$kernel" "$part/test/kmod" KMES_TEST=1 || return
     cp "$part/test/kmod/kmes.ko" "$part/out/" || return
     make_modules "$kernel" "$part/production-source/kmod" || return
     cp "$part/production-source/kmod/kmes.ko" "$part/out/production/" || return
+    for form in $FORMS; do
+        make_modules "$kernel" "$part/form-${form%=*}-source/kmod" KMES_TEST=1 \
+            "KMES_LAYOUT=${form#*=}" || return
+        mkdir "$part/out/form-${form%=*}" || return
+        cp "$part/form-${form%=*}-source/kmod/kmes.ko" "$part/out/form-${form%=*}/" || return
+    done
     for other in $OTHERS; do
         [ -e "$part/test/kmod/$other/Kbuild" ] || continue
         make_modules "$kernel" "$part/test/kmod/$other" \

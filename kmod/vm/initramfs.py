@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The first file system of the virtual machine, as a cpio archive ("newc"), written without root
-and without cpio. Programs bring their shared libraries. Knows nothing of its content."""
+"""Writes the initramfs of the virtual machine, a cpio archive ("newc"), without root and without
+the program cpio. Adds the shared libraries of each program."""
 
 import os
 import stat
@@ -8,7 +8,7 @@ import subprocess
 
 
 class Initramfs:
-    """Files by their place in the guest, and the archive of them."""
+    """The files of an archive, by their path in the guest."""
 
     def __init__(self):
         self._entries = {}
@@ -24,7 +24,7 @@ class Initramfs:
         self._entries[self._place(place)] = (stat.S_IFLNK | 0o777, target.encode(), 0)
 
     def add(self, place, path):
-        """The file or the whole folder `path`; programs with their libraries."""
+        """Adds a file, or a folder with its content. Adds the libraries of programs, too."""
         if os.path.isdir(path):
             for folder, folders, names in os.walk(path):
                 folders.sort()
@@ -49,7 +49,7 @@ class Initramfs:
             write_entry(out, 0, "TRAILER!!!", 0, b"", 0)
 
     def _place(self, place):
-        """Returns the path without its first `/`, and adds the folders above it."""
+        """Returns the path without its first `/`, and adds its parent folders."""
         place = os.path.normpath(place).lstrip("/")
         folder = os.path.dirname(place)
         while folder:
@@ -74,8 +74,8 @@ def read_file(path):
 
 
 def libraries_of(program):
-    """Returns the absolute paths of a program's shared libraries and loader; none for a static
-    program."""
+    """Returns the absolute paths of a program's shared libraries and its loader; none if it is
+    static."""
     said = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
     missing = [line.strip() for line in said.stdout.splitlines() if "not found" in line]
     if missing:

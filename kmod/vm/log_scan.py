@@ -37,23 +37,23 @@ _MARK = re.compile(r"kmes-vm: (begin|end) (\S+)")
 HARMLESS_TAINT = 1 << 12 | 1 << 13
 
 
-# A report of KCSAN has at most two stacks, and a line like this at its end.
+# A report of KCSAN has at most two stacks, and ends with such a line.
 RACE_END = "=" * 40
 RACE_LINES = 80
 INTERRUPT_ENTRY = re.compile(r"\basm_(?:sysvec_\w+|common_interrupt|exc_nmi)\b")
-# Races inside of these functions belong to the kernel, whoever calls them:
-# - They count struct page, also when two processes map one buffer.
-# - Fast readers of the clock race with its writer, and read again.
-# - A sleeper checks its timer while that ends.
-# - All who open a file write the same 0 to their shared credentials.
-# - An unmap reads which processors use a process while that changes.
-OWN_AFFAIRS = re.compile(
+# Kernel functions that race for every caller. The reasons, in this order:
+# - vm_insert_pages changes counts of struct page, also when two processes map one buffer.
+# - A fast reader of the clock races with its writer, and retries.
+# - A sleeping thread checks its timer while the timer expires.
+# - Each thread that opens a file writes the same 0 to shared credentials.
+# - An unmap reads which processors use a process while other processors change that.
+RACING_FUNCTIONS = re.compile(
     r"\b(?:vm_insert_pages|ktime_get_(?:real|mono)_fast_ns|schedule_hrtimeout_range_clock|"
     r"alloc_file_pseudo|flush_tlb_mm_range)\+")
 
 
 class Report:
-    """One report: its kind, the test during which it came (None: outside of all tests), its lines.
+    """One report: its kind, the test during which it came (None: outside of tests), its first line.
     """
 
     def __init__(self, kind, test, line_number):
@@ -71,27 +71,27 @@ def kind_of(line):
     return None
 
 
-def is_foreign_race(lines, number):
-    """Whether the KCSAN report that begins in this line is only about the kernel's own code: strict
-    KCSAN finds races there, even before any module is loaded. A report with a function of our
-    modules in either stack is not. But two parts of a stack do not count: what an interrupt has
-    interrupted, below its entry, and the callers of OWN_AFFAIRS."""
-    is_interrupted = False
+def is_kernel_race(lines, number):
+    """Returns whether the KCSAN report that begins in this line is only about the kernel's code.
+    Strict KCSAN finds races there even before a module is loaded. The report is about our modules
+    if either stack has a function of them. Two parts of a stack do not count: the functions that
+    an interrupt has interrupted, and the callers of RACING_FUNCTIONS."""
+    is_ignored = False
     for line in lines[number:number + RACE_LINES]:
         if RACE_END in line:
             return True
         if " bytes by " in line:
-            is_interrupted = False
-        elif INTERRUPT_ENTRY.search(line) or OWN_AFFAIRS.search(line):
-            is_interrupted = True
-        elif "[kmes" in line and not is_interrupted:
+            is_ignored = False
+        elif INTERRUPT_ENTRY.search(line) or RACING_FUNCTIONS.search(line):
+            is_ignored = True
+        elif "[kmes" in line and not is_ignored:
             return False
     return True
 
 
 def scan(lines):
     """Returns all reports in a log. Further lines of a report (a trace, "cut here") count as
-    reports too: one too many is harmless, one too few is not."""
+    reports too: an additional report is harmless, a missing one is not."""
     test = None
     reports = []
     for number, line in enumerate(lines):
@@ -100,7 +100,7 @@ def scan(lines):
             test = mark.group(2) if mark.group(1) == "begin" else None
             continue
         kind = kind_of(line)
-        if kind == "kcsan" and is_foreign_race(lines, number):
+        if kind == "kcsan" and is_kernel_race(lines, number):
             continue
         if kind:
             reports.append(Report(kind, test, number))
@@ -108,5 +108,5 @@ def scan(lines):
 
 
 def excerpt(lines, report, before=2, after=25):
-    """The lines of the log around a report."""
+    """Returns the lines of the log around a report."""
     return lines[max(0, report.line_number - before):report.line_number + after]

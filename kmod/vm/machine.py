@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One boot of a virtual machine in QEMU without hardware virtualisation. It has the guest's
-output on its second serial line, line by line, the kernel's log from the first, and how the
-machine ended. Knows no tests."""
+"""One boot of a virtual machine in QEMU, without hardware virtualisation. The first serial line has
+the kernel's log, and the second has the output of the guest's command."""
 
 import os
 import secrets
@@ -11,7 +10,8 @@ import time
 
 import log_scan
 
-# The host promises no clock: time limits find stalls.
+# The guest's own watchdogs are off or slow, because a busy host can stop the guest for seconds. The
+# time limits of the tests find stalls.
 KERNEL_ARGUMENTS = ("console=ttyS0 loglevel=8 panic=-1 oops=panic mitigations=off nokaslr "
                     "kasan_multi_shot nmi_watchdog=0 nowatchdog rdinit=/init "
                     "rcupdate.rcu_cpu_stall_timeout=120")
@@ -19,8 +19,8 @@ TAIL_LINES = 60
 
 
 class Ended:
-    """How a machine ended: `status` of its command, or None if it was not reported; `why` is the
-    reason in a sentence."""
+    """How a machine ended. `status`: the exit status of its command, or None if unknown. `why`: the
+    reason of a premature end, or empty."""
 
     def __init__(self, status, taint, why):
         self.status = status
@@ -46,8 +46,8 @@ class Machine:
             "-chardev", "stdio,id=said,signal=off", "-serial", "chardev:said"]
 
     def run(self, seconds, on_line):
-        """Boots, calls on_line(bytes) for each line of the command's output, and returns an Ended
-        when the machine is off, at most after this many seconds. on_line may call allow()."""
+        """Boots, and calls on_line(bytes) for each line of the command's output. Returns an Ended
+        when the machine is off or this many seconds are over. on_line may call allow()."""
         open(self.log_path, "wb").close()
         with open(os.path.join(self._folder, "qemu.log"), "wb") as errors:
             process = subprocess.Popen(self._command, stdin=subprocess.DEVNULL,
@@ -64,13 +64,13 @@ class Machine:
             process.stdout.close()
 
     def end(self):
-        """Ends the machine now, even before it is up; run() in another thread returns."""
+        """Ends the machine, also before it has booted. run() in another thread then returns."""
         self._is_over = True
         if self._process:
             self._process.kill()
 
     def allow(self, seconds):
-        """From now on the machine has this many seconds left."""
+        """Sets the remaining time of the machine."""
         self._allowed = seconds
         self._deadline = time.monotonic() + seconds
 
@@ -101,8 +101,8 @@ class Machine:
 
 
 def lines_until(stream, seconds_left):
-    """Yields the lines of a pipe, as bytes without their newline; then None when seconds_left()
-    says that the time is over."""
+    """Yields the lines of a pipe, as bytes without newlines. Yields None and ends when
+    seconds_left() is not positive any more."""
     rest = b""
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
@@ -121,15 +121,15 @@ def lines_until(stream, seconds_left):
 
 
 def what_is_wrong(ended, log):
-    """Returns lines that say what was wrong with a machine's run, apart from the status of its
-    command; empty if nothing was."""
+    """Returns lines that describe the errors of a machine's run; empty if none. Ignores the exit
+    status of its command."""
     wrong = []
     reports = log_scan.scan(log)
     for report in reports[:1]:
         wrong.append(f"the kernel reports ({report.kind}; its log has {len(reports)} such lines):")
         wrong += ["    " + line for line in log_scan.excerpt(log, report)]
     if not reports and ended.taint & ~log_scan.HARMLESS_TAINT:
-        wrong.append(f"the kernel is tainted ({ended.taint}), and no line of its log was known")
+        wrong.append(f"the kernel is tainted ({ended.taint}), but its log has no known report")
     if ended.why:
         wrong.append(ended.why)
     if wrong and not reports:

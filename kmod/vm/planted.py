@@ -10,19 +10,20 @@ from guest_tests import KERNELS, TableError
 
 BUGS_MODULE = "/kmes/modules/kmes_bugs.ko"
 SECONDS = 60
-LIMIT_SECONDS = 5  # from the beginning of the command: for a bug that the time limit finds
+LIMIT_SECONDS = 5  # from the start of the command, for a bug that the time limit finds
 BEGINS = "the command begins"
 
 
 class Planted:
     def __init__(self, fields, where):
         if len(fields) != 4:
-            raise TableError(f"{where}: {len(fields)} columns; it has 4")
+            raise TableError(f"{where}: {len(fields)} columns; expected 4")
         self.name, kernels, self.seen_as, self.command = fields
         self.kernels = kernels.split()
         known = [kind for kind, _ in log_scan.KINDS] + ["status", "limit"]
         if self.seen_as not in known or any(k not in KERNELS for k in self.kernels):
-            raise TableError(f"{where}: no such kernel, or nothing is seen as '{self.seen_as}'")
+            raise TableError(f"{where}: unknown kernel in '{kernels}', or unknown kind of report "
+                             f"'{self.seen_as}'")
 
 
 def read_planted(path):
@@ -32,8 +33,8 @@ def read_planted(path):
             for number, line in lines if line.strip() and not line.startswith("#")]
 
 
-def is_seen(planted, ended, output, log):
-    """Returns the line that shows the bug; None if it was not reported."""
+def report_of(planted, ended, output, log):
+    """Returns the line that reports the bug, or None."""
     if planted.seen_as == "limit":
         is_over = ended.status is None and "time limit" in ended.why
         return ended.why if is_over and BEGINS.encode() in output else None
@@ -54,7 +55,8 @@ def choose(planted_bugs, kernel, patterns):
 
 
 def run_planted(planted_bugs, boot_seconds, kernel, boot):
-    """boot(command) returns a Machine, ready to run it. Returns True if each bug was reported."""
+    """Boots once for each bug, and returns True if each was reported. boot(command) returns a
+    Machine that can run the command."""
     missed = seen = 0
     for planted in planted_bugs:
         vm = boot(f"bugs={BUGS_MODULE}\necho '{BEGINS}'\n{planted.command}\n")
@@ -67,7 +69,7 @@ def run_planted(planted_bugs, boot_seconds, kernel, boot):
                 vm.allow(LIMIT_SECONDS)
 
         ended = vm.run(boot_seconds + SECONDS, on_line)
-        line = is_seen(planted, ended, output, vm.log())
+        line = report_of(planted, ended, output, vm.log())
         seconds = time.monotonic() - begun
         print(f"{'PASS' if line else 'FAIL'} {kernel} {planted.name} {seconds:.1f}s")
         if line:

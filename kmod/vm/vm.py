@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`tools/kmes vm`, when kernel, modules and programs are built: packs them, boots, judges.
+"""The second part of `tools/kmes vm`: packs the kernel, the modules and the programs after
+tools/lib/vm.sh has built them, boots, and prints the results.
 
-  vm.py command ... -- COMMAND...   one command in the guest; its output, its exit status
-  vm.py lot ... [--test GLOB...]    the guest tests, a line each
-  vm.py labels ... [--test GLOB...] prints what Bazel has to build for them
-  vm.py planted ...                 the planted bugs, a boot and a line each
-  vm.py list                        prints the table
+  vm.py command ... -- COMMAND...   runs one command in the guest, and has its exit status
+  vm.py suite ... [--test GLOB...]  runs the guest tests, and prints a line for each
+  vm.py labels ... [--test GLOB...] prints the Bazel targets that these guest tests need
+  vm.py planted ...                 boots once for each planted bug, and prints a line for each
+  vm.py list                        prints the table of guest tests
 """
 
 import argparse
@@ -18,7 +19,7 @@ import tempfile
 
 import guest_tests
 import initramfs
-import lot
+import suite
 import machine
 import planted
 
@@ -38,7 +39,7 @@ def time_limit_scale():
 
 
 def base_image(modules):
-    """What every boot has: busybox, the guest's scripts, the modules."""
+    """Returns the content of every boot: busybox, the guest's scripts, the modules."""
     image = initramfs.Initramfs()
     busybox = shutil.which("busybox")
     if not busybox:
@@ -52,7 +53,8 @@ def base_image(modules):
         place = "/init" if name == "init" else f"/kmes/bin/{name}"
         with open(os.path.join(HERE, "guest", name), "rb") as file:
             image.add_bytes(place, file.read(), 0o755)
-    image.add_link("/kmes/bin/kmes_load_production", "kmes_load")
+    for build in ("production", "form-b", "form-d"):
+        image.add_link(f"/kmes/bin/kmes_load_{build}", "kmes_load")
     if modules:
         image.add("/kmes/modules", modules)
     return image
@@ -82,7 +84,7 @@ def run_command(options, folder):
         sys.stdout.buffer.flush()
 
     vm = make_machine(options, initrd, folder)
-    limit = (lot.BOOT_SECONDS + options.seconds) * guest_tests.slowness(options.kernel)
+    limit = (suite.BOOT_SECONDS + options.seconds) * guest_tests.slowness(options.kernel)
     ended = vm.run(limit * time_limit_scale(), say)
     keep_log(options, folder)
     wrong = machine.what_is_wrong(ended, vm.log())
@@ -93,13 +95,13 @@ def run_command(options, folder):
     return ended.status
 
 
-def run_lot(options, folder, tests):
+def run_suite(options, folder, tests):
     scale = time_limit_scale()
 
     def boot(rest, number):
         image = base_image(options.modules)
-        lot.write_tests(image, rest, options.kernel, scale)
-        lot.pack_needs(image, rest, ROOT, options.binaries)
+        suite.write_tests(image, rest, options.kernel, scale)
+        suite.pack_needs(image, rest, ROOT, options.binaries)
         factor = scale * guest_tests.slowness(options.kernel)
         image.add_bytes("/kmes/command", f"export KMES_TIMEOUT_SCALE={factor:g}\n"
                         f"export KMES_VM_kernel={options.kernel}\nexec run_tests\n".encode())
@@ -109,7 +111,7 @@ def run_lot(options, folder, tests):
         image.write(initrd)
         return make_machine(options, initrd, place)
 
-    runner = lot.Lot(options.kernel, scale, boot, options.verbose)
+    runner = suite.Suite(options.kernel, scale, boot, options.verbose)
     passed = runner.run(tests, options.machines)
     keep_log(options, *[entry.path for entry in sorted(os.scandir(folder), key=by_number)])
     return 0 if passed else FAILED
@@ -125,13 +127,14 @@ def run_planted(options, folder):
 
     bugs = planted.read_planted(os.path.join(ROOT, "kmod", "bugs", "planted.txt"))
     bugs = planted.choose(bugs, options.kernel, options.test)
-    boot_seconds = lot.BOOT_SECONDS * time_limit_scale() * guest_tests.slowness(options.kernel)
+    boot_seconds = suite.BOOT_SECONDS * time_limit_scale() * guest_tests.slowness(options.kernel)
     passed = planted.run_planted(bugs, boot_seconds, options.kernel, boot)
     return 0 if passed else FAILED
 
 
 def memory_of(kernel):
-    """MiB. KASAN keeps freed memory: two hundred resizes need more than 1024."""
+    """Returns the memory of a machine in MiB. KASAN keeps freed memory, and 200 resizes need more
+    than 1024."""
     return 2560 if kernel == "kasan" else 1024
 
 
@@ -145,7 +148,7 @@ def by_number(entry):
 
 
 def keep_log(options, *folders):
-    """The logs of the machines, one after the other."""
+    """Concatenates the kernel logs of the machines into the file of --log."""
     if not options.log:
         return
     with open(options.log, "wb") as kept:
@@ -161,20 +164,20 @@ def list_tests():
 
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="vm.py")
-    parser.add_argument("what", choices=("command", "lot", "planted", "labels", "list"))
+    parser.add_argument("what", choices=("command", "suite", "planted", "labels", "list"))
     parser.add_argument("--kernel", default="6.1", choices=guest_tests.KERNELS)
     parser.add_argument("--image", default="", help="the kernel")
     parser.add_argument("--modules", default="", help="folder of modules built for it")
     parser.add_argument("--acpi", action="store_true")
     parser.add_argument("--pack", action="append", default=[])
     parser.add_argument("--seconds", type=int, default=120)
-    parser.add_argument("--memory", type=int, default=0, help="MiB; by the kernel if not said")
+    parser.add_argument("--memory", type=int, default=0, help="MiB; 0: depends on the kernel")
     parser.add_argument("--cpus", type=int, default=2)
     parser.add_argument("--machines", type=int, default=1)
     parser.add_argument("--production", action="store_true")
     parser.add_argument("--log", default="")
     parser.add_argument("--test", action="append", default=[])
-    parser.add_argument("--binaries", default="", help="folder of what Bazel has built")
+    parser.add_argument("--binaries", default="", help="folder of Bazel's outputs")
     parser.add_argument("--verbose", "-v", action="store_true")
     at = arguments.index("--") if "--" in arguments else len(arguments)
     options = parser.parse_args(arguments[:at])
@@ -184,22 +187,22 @@ def parse(arguments):
 
 def main():
     options = parse(sys.argv[1:])
-    # As after an interrupt from the keyboard: no machine and no folder may be left.
+    # A signal ends the machines and removes the temporary folder, as Ctrl-C does.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda *unused: sys.exit(FAILED))
     try:
         if options.what == "list":
             return list_tests()
         tests = []
-        if options.what in ("lot", "labels"):
+        if options.what in ("suite", "labels"):
             tests = guest_tests.choose(guest_tests.read_table(TABLE), options.kernel, options.test)
         if options.what == "labels":
             print("\n".join(sorted({need for test in tests for need in test.needs
                                     if need.startswith("//")})))
             return 0
         with tempfile.TemporaryDirectory(prefix="kmes-vm.") as folder:
-            if options.what == "lot":
-                return run_lot(options, folder, tests)
+            if options.what == "suite":
+                return run_suite(options, folder, tests)
             if options.what == "planted":
                 return run_planted(options, folder)
             return run_command(options, folder)

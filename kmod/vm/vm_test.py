@@ -12,13 +12,13 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import guest_tests
 import initramfs
 import log_scan
-import lot
 import machine
 import planted
+import suite
 
 
 class LogScan(unittest.TestCase):
-    def test_reports_are_seen_as_what_they_are(self):
+    def test_each_report_has_its_kind(self):
         lines = {
             "[    3.1] BUG: KASAN: use-after-free in f+0x1/0x2 [kmes]": "kasan",
             "[    3.1] BUG: KCSAN: data-race in f / g": "kcsan",
@@ -45,7 +45,7 @@ class LogScan(unittest.TestCase):
         for line, kind in lines.items():
             self.assertEqual(log_scan.kind_of(line), kind, line)
 
-    def test_what_a_sound_kernel_says_is_none(self):
+    def test_lines_of_a_kernel_without_errors_are_no_reports(self):
         for line in ("[    0.1] kasan: KernelAddressSanitizer initialized (generic)",
                      "[    0.1] kcsan: enabled early",
                      "[    0.1] rcu: Preemptible hierarchical RCU implementation.",
@@ -55,13 +55,13 @@ class LogScan(unittest.TestCase):
                      "[    0.1] Spectre V2 : Mitigation: Retpolines", ""):
             self.assertIsNone(log_scan.kind_of(line), line)
 
-    def test_a_report_belongs_to_the_test_between_whose_marks_it_is(self):
+    def test_a_report_between_the_marks_of_a_test_belongs_to_it(self):
         reports = log_scan.scan(["[1] kmes-vm: begin one", "[2] Oops: 0", "[3] kmes-vm: end one",
                                  "[4] Kernel panic"])
         self.assertEqual([(r.kind, r.test, r.line_number) for r in reports],
                          [("oops", "one", 1), ("panic", None, 3)])
 
-    def test_races_of_the_kernel_alone_are_its_own(self):
+    def test_races_of_the_kernel_alone_are_no_reports(self):
         end = "[1] " + "=" * 66
         own = ["[1] BUG: KCSAN: data-race in tick_a / tick_b", "[1]  tick_a+0x1/0x2", end]
         ours = ["[1] BUG: KCSAN: data-race in memcpy / memcpy", "[1]  memcpy+0x1/0x2",
@@ -98,7 +98,7 @@ class Table(unittest.TestCase):
             return guest_tests.read_table(file.name)
 
     def test_rows_are_read(self):
-        tests = self.read("# words", "", "one | all | lot | 5 | - | //a:b c/d | x | y",
+        tests = self.read("# words", "", "one | all | default | 5 | - | //a:b c/d | x | y",
                           "two|6.1 kasan|named|7|no|-|z")
         self.assertEqual(tests[0].command, "x | y")
         self.assertEqual(tests[0].needs, ("//a:b", "c/d"))
@@ -115,9 +115,10 @@ class Table(unittest.TestCase):
                 guest_tests.choose(tests, kernel, [pattern])
 
     def test_bad_rows_are_refused(self):
-        good = "one | all | lot | 5 | - | - | x"
-        for bad in ("one | all | lot", good.replace("all", "5.10"), good.replace("lot", "never"),
-                    good.replace("5", "soon"), good.replace("one", "One"), good[:-1]):
+        good = "one | all | default | 5 | - | - | x"
+        for bad in ("one | all | default", good.replace("all", "5.10"),
+                    good.replace("default", "never"), good.replace("5", "soon"),
+                    good.replace("one", "One"), good[:-1]):
             with self.assertRaises(guest_tests.TableError, msg=bad):
                 self.read(bad)
         with self.assertRaises(guest_tests.TableError):
@@ -157,9 +158,9 @@ class FakeMachine:
         return self._log
 
 
-class LotOfTests(unittest.TestCase):
-    def run_lot(self, names, *machines):
-        tests = [guest_tests.GuestTest([name, "all", "lot", "5", "-", "-", "x"], "") for name in
+class SuiteOfTests(unittest.TestCase):
+    def run_suite(self, names, *machines):
+        tests = [guest_tests.GuestTest([name, "all", "default", "5", "-", "-", "x"], "") for name in
                  names]
         boots = []
 
@@ -167,7 +168,7 @@ class LotOfTests(unittest.TestCase):
             boots.append([test.name for test in rest])
             return machines[len(boots) - 1]
 
-        runner = lot.Lot("6.1", 1, boot, False)
+        runner = suite.Suite("6.1", 1, boot, False)
         passed = runner.run(tests)
         return passed, runner.passed, runner.failed, boots
 
@@ -175,40 +176,41 @@ class LotOfTests(unittest.TestCase):
         said = ["@kmes-vm begin a", "words", "@kmes-vm end a 0", "@kmes-vm begin b",
                 "@kmes-vm end b 0"]
         log = [f"[1] kmes-vm: {mark}" for mark in ("begin a", "end a", "begin b", "end b")]
-        result = self.run_lot(["a", "b"], FakeMachine(said, log, machine.Ended(0, 0, "")))
+        result = self.run_suite(["a", "b"], FakeMachine(said, log, machine.Ended(0, 0, "")))
         self.assertEqual(result, (True, 3, 0, [["a", "b"]]))
 
     def test_status_and_reports_fail_their_test(self):
         said = ["@kmes-vm begin a", "@kmes-vm end a 1", "@kmes-vm begin b", "@kmes-vm end b 0"]
         log = ["[1] kmes-vm: begin a", "[1] kmes-vm: end a", "[1] kmes-vm: begin b", "[1] Oops: 0",
                "[1] kmes-vm: end b"]
-        result = self.run_lot(["a", "b"], FakeMachine(said, log, machine.Ended(0, 0, "")))
+        result = self.run_suite(["a", "b"], FakeMachine(said, log, machine.Ended(0, 0, "")))
         self.assertFalse(result[0])
         self.assertGreaterEqual(result[2], 2)
 
-    def test_what_comes_after_a_dead_machine_runs_in_another(self):
+    def test_the_tests_after_a_dead_machine_run_in_another(self):
         dead = FakeMachine(["@kmes-vm begin a"], ["[1] kmes-vm: begin a", "[1] Kernel panic"],
                            machine.Ended(None, 0, "it stopped"))
         good = FakeMachine(["@kmes-vm begin b", "@kmes-vm end b 0"],
                            ["[1] kmes-vm: begin b", "[1] kmes-vm: end b"],
                            machine.Ended(0, 0, ""))
-        result = self.run_lot(["a", "b"], dead, good)
+        result = self.run_suite(["a", "b"], dead, good)
         self.assertEqual(result, (False, 2, 1, [["a", "b"], ["b"]]))
 
-    def test_the_tests_are_dealt_by_their_limits(self):
-        rows = [("a", "lot", 5), ("b", "lot", 90), ("c", "lot", 80), ("d", "lot", 10),
-                ("e", "each", 7)]
+    def test_the_tests_are_divided_by_their_limits(self):
+        rows = [("a", "default", 5), ("b", "default", 90), ("c", "default", 80),
+                ("d", "default", 10), ("e", "each", 7)]
         tests = [guest_tests.GuestTest([name, "all", when, str(seconds), "-", "-", "x"], "")
                  for name, when, seconds in rows]
-        for machines, dealt in ((1, ["abcde"]), (2, ["abe", "cde"]), (9, ["be", "ce", "de", "ae"])):
-            hands = ["".join(test.name for test in hand) for hand in lot.dealt(tests, machines)]
-            self.assertEqual(hands, dealt)
-        self.assertEqual([len(hand) for hand in lot.dealt(tests[-1:], 2)], [1])
+        for machines, expected in ((1, ["abcde"]), (2, ["abe", "cde"]),
+                                   (9, ["be", "ce", "de", "ae"])):
+            parts = ["".join(test.name for test in part) for part in suite.divide(tests, machines)]
+            self.assertEqual(parts, expected)
+        self.assertEqual([len(part) for part in suite.divide(tests[-1:], 2)], [1])
 
     def run_on_two(self, boot):
-        tests = [guest_tests.GuestTest([name, "all", "lot", "5", "-", "-", "x"], "") for name in
+        tests = [guest_tests.GuestTest([name, "all", "default", "5", "-", "-", "x"], "") for name in
                  ("a", "b")]
-        runner = lot.Lot("6.1", 1, boot, False)
+        runner = suite.Suite("6.1", 1, boot, False)
         return runner.run(tests, 2), runner.passed, runner.failed
 
     def test_machines_that_run_at_once_are_counted_together(self):
@@ -224,7 +226,7 @@ class LotOfTests(unittest.TestCase):
 
         self.assertEqual(self.run_on_two(boot), (False, 3, 1))
 
-    def test_where_one_cannot_be_packed_the_others_are_ended(self):
+    def test_a_machine_that_cannot_be_packed_ends_the_others(self):
         up, ended = threading.Event(), threading.Event()
 
         class Endless(FakeMachine):
@@ -248,11 +250,11 @@ class LotOfTests(unittest.TestCase):
 
     def test_a_machine_that_does_not_boot_is_a_failure(self):
         dead = FakeMachine([], ["[1] hello"], machine.Ended(None, 0, "it stopped"))
-        self.assertEqual(self.run_lot(["a"], dead)[:3], (False, 0, 1))
+        self.assertEqual(self.run_suite(["a"], dead)[:3], (False, 0, 1))
 
 
 class Archive(unittest.TestCase):
-    def test_entries_stand_as_newc_says(self):
+    def test_entries_have_the_format_of_newc(self):
         image = initramfs.Initramfs()
         image.add_bytes("/a/b", b"words", 0o755)
         image.add_link("/c", "a/b")

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test attach: KMES_IOC_ATTACH_CPU and KMES_IOC_IDENTIFY. Both agree with each other, with
-// KMES_IOC_ATTACH and with fstat, before and after a resize; a call that fails makes no descriptor.
+// guest_test attach: compares KMES_IOC_ATTACH_CPU and KMES_IOC_IDENTIFY with each other, with
+// KMES_IOC_ATTACH and with fstat, before and after a resize. A failed call makes no descriptor.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,7 +16,7 @@
 namespace kmes::guest {
 namespace {
 
-// The lowest free descriptor: a different one after a call that has left one open.
+// Returns the lowest free descriptor. It changes if a call leaves a descriptor open.
 int lowest_free_fd() {
     const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     EXPECT(fd >= 0);
@@ -86,7 +86,7 @@ void bad_arguments(const Device& device) {
     }
     EXPECT_EQUAL(device.call(KMES_IOC_ATTACH_CPU, nullptr), EFAULT);
     EXPECT_EQUAL(device.call(KMES_IOC_IDENTIFY, nullptr), EFAULT);
-    // The memory is readable but not writable, so no descriptor may be left.
+    // The kernel can read the argument but cannot write to it. No descriptor may be left.
     const int free_fd = lowest_free_fd();
     void* page = mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     EXPECT(page != MAP_FAILED);
@@ -123,7 +123,7 @@ void test_attach(const Arguments&) {
         });
     }
     EXPECT(wait_until(20, [] { return run("rmmod kmes") == 0; }));
-    EXPECT_EQUAL(run("kmes_load boot_phase=1"), 0);
+    EXPECT_EQUAL(load_module("boot_phase=1"), 0);
     const Device device;
     EXPECT_EQUAL(attach_error(device, 0), EAGAIN);
     EXPECT_EQUAL(identify_error(device, 0), EAGAIN);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test failing-loads N: loads the module again and again, each time with another one of the
-// last N allocations failed (the kernel's fail-nth). The first allocations of a load are the
-// kernel's own. For one of them, kmemleak complains if the console must not be written to
-// (guest/log_later). A failed load leaves no module, and returns ENOMEM or the like.
+// guest_test failing-loads N: loads the module N times. Each load fails another one of the last N
+// allocations (the kernel's fail-nth). Earlier allocations are in the kernel's own loader. A failed
+// load leaves no module, and returns ENOMEM or ENFILE. Run it in guest/log_later: kmemleak reports
+// its own failed allocations, some of them where a console write is forbidden.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -34,8 +34,8 @@ void unload() {
     EXPECT(wait_until(20, [] { return syscall(SYS_delete_module, "kmes", O_NONBLOCK) == 0; }));
 }
 
-// Loads with the `nth` allocation failed; returns 0 or errno. *left: how many further allocations
-// were needed to reach it; 0 if it was reached.
+// Loads, and fails the `nth` allocation. Returns 0 or errno. Sets *left to the number of
+// allocations that were missing to reach the `nth`, or 0.
 int load_failing(int nth, int* left) {
     const int file = open(MODULE, O_RDONLY | O_CLOEXEC);
     const int fd = open(NTH, O_RDWR | O_CLOEXEC);
@@ -72,10 +72,11 @@ void test_failing_loads(const Arguments& arguments) {
         ++failed;
         if (error != ENOMEM && error != ENFILE) {
             errno = error;
-            EXPECT(!"an error that no lack of memory explains");
+            EXPECT(!"an error that a failed allocation does not explain");
         }
     }
-    std::printf("load: the last %d of %d allocations; %d made it fail\n", tried, all, failed);
+    std::printf("load: failed each of the last %d of %d allocations; %d loads failed\n", tried, all,
+                failed);
     EXPECT(failed > 0);
 }
 

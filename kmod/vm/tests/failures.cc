@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test failures: fails each allocation of an operation in turn (the kernel's fail-nth), until
-// the operation succeeds without a failure. A failed operation has changed nothing: not the
-// buffers, not the number of fds, not a page. It returns ENOMEM or the like. Run it with small
-// rings.
+// guest_test failures: fails each allocation of an operation in turn (the kernel's fail-nth). A
+// failed operation leaves the buffers, the number of fds and the number of pages unchanged. It
+// returns ENOMEM, ENFILE, EMFILE or EFAULT. Run it with small rings.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -29,7 +28,8 @@ long open_fds() {
     return std::distance(directory_iterator("/proc/self/fd"), directory_iterator());
 }
 
-// What a failed operation must not change. Positions do move: the failure itself is an event.
+// Returns the state that a failed operation must not change. Positions are not part of it, since
+// the failure itself emits an event.
 auto state_of(const Device& device) {
     std::vector<std::tuple<__u64, __u64, __u64, __u32, __u32>> state;
     for (const kmes_buffer_info& info : device.buffers())
@@ -54,7 +54,7 @@ void fail_each(const Device& device, const char* name, const std::function<int()
     int failed = 0, survived = 0, nth = 1;
     for (;; ++nth) {
         EXPECT(nth < MOST_ALLOCATIONS);
-        // The resources of the last operation are released a moment later.
+        // If this state still has resources of the last operation, the comparison below waits.
         const auto before = state_of(device);
         const int fd = open(NTH, O_RDWR | O_CLOEXEC);
         EXPECT(fd >= 0);
@@ -67,7 +67,7 @@ void fail_each(const Device& device, const char* name, const std::function<int()
         close(fd);
         if (error == 0) {
             undo();
-            // The failure was not reached: the operation has fewer allocations.
+            // The operation has fewer than `nth` allocations.
             if (std::atoi(left) > 0) break;
             ++survived;
             continue;
@@ -75,16 +75,16 @@ void fail_each(const Device& device, const char* name, const std::function<int()
         ++failed;
         if (error != ENOMEM && error != ENFILE && error != EMFILE && error != EFAULT) {
             errno = error;
-            EXPECT(!"an error that no lack of memory explains");
+            EXPECT(!"an error that a failed allocation does not explain");
         }
         const bool is_same = wait_until(20, [&] { return state_of(device) == before; });
         if (!is_same) {
-            std::printf("%s, allocation %d, errno %d: something has changed\n", name, nth, error);
+            std::printf("%s, allocation %d, errno %d: the state has changed\n", name, nth, error);
             print_state(device, before);
         }
         EXPECT(is_same);
     }
-    std::printf("%s: %d allocations; %d made it fail, %d did not matter\n", name, nth - 1, failed,
+    std::printf("%s: %d allocations; %d failed the operation, %d did not\n", name, nth - 1, failed,
                 survived);
     EXPECT(failed > 0);
 }
@@ -120,9 +120,14 @@ void fail_resize(const Device& device) {
     fail_each(
         device, "resize", [&] { return device.configure(capacity, 0); },
         [&] {
+            const std::uint64_t bytes = buffers * (KMES_METADATA_BYTES + capacity);
             capacity = capacity == 1 << 16 ? 1 << 17 : 1 << 16;
-            // The old buffers are released a moment later.
-            EXPECT(wait_until(20, [&] { return device.buffers().size() == buffers; }));
+            // The release of the old buffers takes a moment: they leave the list first, and then
+            // free their pages.
+            EXPECT(wait_until(20, [&] {
+                return device.buffers().size() == buffers &&
+                       read_number(PAGES) == std::int64_t(bytes / KMES_PAGE_BYTES);
+            }));
         });
 }
 
@@ -150,7 +155,7 @@ void fail_open(const Device& device) {
         [&] { close(fd); });
 }
 
-// The first emission of an open file needs memory of its own.
+// The first emission of an open file allocates its staging memory.
 void fail_emit(const Device& device) {
     const std::string payload(30000, 'f');
     fail_each(
@@ -182,7 +187,7 @@ void fail_batch(const Device& device) {
             kmes_ioctl_emit_batch batch = {reinterpret_cast<std::uintptr_t>(&entry), 1, 77};
             const int error = ioctl_error(fd, KMES_IOC_EMIT_BATCH, &batch);
             close(fd);
-            // EFAULT can mean that the argument itself was not copied.
+            // With EFAULT the module may have failed to copy the argument itself.
             if (error != EFAULT) EXPECT_EQUAL(batch.emitted, error ? 0 : 1);
             return error;
         },

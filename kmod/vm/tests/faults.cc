@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test faults: the page of a payload, or of the entries of a batch, arrives only when its
-// owner wants (userfaultfd). The call waits for it, but blocks no CPU: its first CPU goes offline
-// meanwhile, and the event is emitted where the thread then runs.
+// guest_test faults: the page of a payload, or of the entries of a batch, is missing until the test
+// provides it (userfaultfd). The call waits for the page, but blocks no CPU. CPU 1 goes offline
+// meanwhile, and the call emits the event on the CPU to which the thread has moved.
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ namespace {
 constexpr std::size_t PAGE_BYTES = 4096;
 constexpr char ONLINE[] = "/sys/devices/system/cpu/cpu1/online";
 
-// A page that is missing until it is provided.
+// A page that is missing until provide().
 class LatePage {
   public:
     LatePage() : fd_(static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK))) {
@@ -48,14 +48,14 @@ class LatePage {
     LatePage(const LatePage&) = delete;
     LatePage& operator=(const LatePage&) = delete;
 
-    bool is_there() const { return fd_ >= 0; }
+    bool is_available() const { return fd_ >= 0; }
     std::uintptr_t address() const { return address_; }
-    // Whether a thread waits for the page.
+    // Returns whether a thread waits for the page.
     bool is_wanted() const {
         pollfd event = {fd_, POLLIN, 0};
         return poll(&event, 1, 0) == 1;
     }
-    void give(const void* bytes) const {
+    void provide(const void* bytes) const {
         uffdio_copy copy = {address_, reinterpret_cast<std::uintptr_t>(bytes), PAGE_BYTES, 0, 0};
         EXPECT(ioctl(fd_, UFFDIO_COPY, &copy) == 0);
     }
@@ -65,19 +65,21 @@ class LatePage {
     std::uintptr_t address_ = 0;
 };
 
-// In a process of its own, so that a hang becomes an error line.
+// Writes in another process, so this one can report a hang.
 void set_online(bool is_online) {
     const pid_t child = fork();
     EXPECT(child >= 0);
     if (child == 0) _exit(write_file(ONLINE, is_online ? "1" : "0") ? 0 : 1);
     int status = 0;
     if (!wait_until(20, [&] { return waitpid(child, &status, WNOHANG) == child; }))
-        fail(__FILE__, __LINE__, "CPU 1 does not go while a call waits for its payload");
+        fail(__FILE__, __LINE__, "CPU 1 does not go offline while a call waits for a page");
     EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-// Makes `call` on CPU 1. It needs the page, which then gets `bytes`.
-void goes_meanwhile(const LatePage& page, const void* bytes, const std::function<int()>& call) {
+// Makes `call` on CPU 1, takes CPU 1 offline while the call waits for the page, and then provides
+// the page with `bytes`.
+void goes_offline_meanwhile(const LatePage& page, const void* bytes,
+                            const std::function<int()>& call) {
     const Device device;
     const auto events = [&] { return device.statistics(0).events + device.statistics(1).events; };
     const std::uint64_t before = events();
@@ -89,7 +91,7 @@ void goes_meanwhile(const LatePage& page, const void* bytes, const std::function
     EXPECT(wait_until(20, [&] { return page.is_wanted(); }));
     set_online(false);
     EXPECT_EQUAL(error, -1);
-    page.give(bytes);
+    page.provide(bytes);
     caller.join();
     EXPECT_EQUAL(error, 0);
     EXPECT_EQUAL(events(), before + 1);
@@ -102,7 +104,7 @@ void late_payload() {
     const std::string payload(PAGE_BYTES, 'p');
     const kmes_ioctl_emit emit = {reinterpret_cast<std::uintptr_t>("late"), page.address(),
                                   PAGE_BYTES, 4, 0};
-    goes_meanwhile(page, payload.data(), [&] {
+    goes_offline_meanwhile(page, payload.data(), [&] {
         kmes_ioctl_emit copy = emit;
         return device.call(KMES_IOC_EMIT, &copy);
     });
@@ -114,7 +116,7 @@ void late_entries() {
     alignas(8) char bytes[PAGE_BYTES] = {};
     const kmes_emit_entry entry = {"late", 4, "x", 1};
     std::memcpy(bytes, &entry, sizeof entry);
-    goes_meanwhile(page, bytes, [&] {
+    goes_offline_meanwhile(page, bytes, [&] {
         kmes_ioctl_emit_batch batch = {page.address(), 1, 0};
         const int error = device.call(KMES_IOC_EMIT_BATCH, &batch);
         EXPECT_EQUAL(batch.emitted, 1);
@@ -126,8 +128,8 @@ void late_entries() {
 
 void test_faults(const Arguments&) {
     EXPECT_EQUAL(cpus_online(), 2);
-    if (!LatePage().is_there()) {
-        std::printf("userfaultfd is not in this kernel (errno %d): nothing was tried\n", errno);
+    if (!LatePage().is_available()) {
+        std::printf("skipped: this kernel has no userfaultfd (errno %d)\n", errno);
         return;
     }
     pin_to_cpu(0);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test hotplug: CPU 1 goes offline and comes back while it emits, and while the rings are
-// resized; its sequence continues. guest_test hotplug late: CPU 1 comes online after the module was
-// loaded. Its emissions are counted as dropped, and nothing else happens. guest_test hotplug wake:
-// an event of a CPU that goes offline or comes online wakes a consumer.
+//   guest_test hotplug        CPU 1 goes offline and online again while it emits, and while the
+//                             rings are resized. Its sequence continues.
+//   guest_test hotplug late   CPU 1 comes online after the module was loaded. Its emissions are
+//                             counted as dropped, and have no other effect.
+//   guest_test hotplug wake   An event of a CPU that goes offline or comes online wakes a consumer.
 #include <unistd.h>
 
 #include <atomic>
@@ -25,8 +26,8 @@ void set_online(bool is_online) {
 void goes_and_comes() {
     const Device device;
     std::atomic<bool> is_over = false;
-    // While CPU 1 is offline, its thread runs elsewhere. It is nearly always inside a call, but the
-    // CPU must go offline all the same.
+    // While CPU 1 is offline, its thread runs on another CPU. The thread is nearly always inside a
+    // call, which must not keep CPU 1 online.
     const std::string payload(30000, 'x');
     std::thread emitter([&] {
         const Device own;
@@ -73,10 +74,10 @@ void comes_late() {
     set_online(true);
     pin_to_cpu(1);
     const int error = device.emit("hotplug", "late");
-    std::printf("emit on a CPU that came late: errno %d\n", error);
+    std::printf("emit on a CPU that came online after the load: errno %d\n", error);
     EXPECT(error != 0);
     EXPECT(device.statistics(0).dropped_no_cpu >= 1);
-    // From every context, too.
+    // The same in every context.
     EXPECT_EQUAL(run("insmod /kmes/modules/kmes_load.ko events=100,100,100,100"), 0);
     EXPECT(wait_until(20,
                       [] { return read_number("/sys/module/kmes_load/parameters/running") == 0; }));
@@ -86,9 +87,9 @@ void comes_late() {
     EXPECT_EQUAL(device.emit("hotplug", "here"), 0);
 }
 
-// Emits one event on CPU 1 in `symbol`, while CPU 1 goes offline or comes online. CPU 1 is not
-// online there, and its irq_works do not run any more, or not yet.
-void wakes_from(const Device& device, const std::string& symbol, bool is_online_after) {
+// Emits one event on CPU 1 in the kernel function `symbol`, while CPU 1 goes offline or comes
+// online. The function runs when CPU 1 is not online, and no irq_work runs on it.
+void expect_wake_from(const Device& device, const std::string& symbol, bool is_online_after) {
     pin_to_cpu(0);
     EXPECT_EQUAL(run("insmod /kmes/modules/kmes_sample.ko period_ms=1000000 symbol=" + symbol), 0);
     const Buffer buffer(device, 1);
@@ -100,7 +101,7 @@ void wakes_from(const Device& device, const std::string& symbol, bool is_online_
     set_online(is_online_after);
     EXPECT_EQUAL(device.statistics(1).events, events + 1);
     if (!wait_until(20, [&] { return sleeper.is_woken.load(); }))
-        fail(__FILE__, __LINE__, "an event in " + symbol + " wakes no consumer");
+        fail(__FILE__, __LINE__, "an event in " + symbol + " did not wake the consumer");
     thread.join();
     EXPECT_EQUAL(run("rmmod kmes_sample"), 0);
     std::printf("%s: the consumer is woken\n", symbol.c_str());
@@ -109,10 +110,10 @@ void wakes_from(const Device& device, const std::string& symbol, bool is_online_
 void wakes() {
     const Device device;
     for (int i = 0; i < 3; ++i) {
-        wakes_from(device, "sched_cpu_dying", false);
-        wakes_from(device, "sched_cpu_starting", true);
+        expect_wake_from(device, "sched_cpu_dying", false);
+        expect_wake_from(device, "sched_cpu_starting", true);
     }
-    // Later wakes of the CPU are not lost either.
+    // Later events of the CPU also wake.
     const Buffer buffer(device, 1);
     Sleeper sleeper;
     std::thread thread([&] { sleep_on(buffer, &sleeper); });

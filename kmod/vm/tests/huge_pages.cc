@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test huge-pages: shmem always makes huge pages, set before the module is loaded. The
-// metadata page of every buffer must be a small page all the same, and a wake on it must arrive.
+// guest_test huge-pages: configures shmem to always use huge pages, and then loads the module. The
+// metadata page of each buffer must still be a small page, and a wake on it must work.
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -17,7 +17,7 @@ namespace kmes::guest {
 namespace {
 
 constexpr char ENABLED[] = "/sys/kernel/mm/transparent_hugepage/shmem_enabled";
-// Bits of /proc/kpageflags: part of a compound page, part of a huge one.
+// Bits of /proc/kpageflags: part of a compound page (head or tail), part of a huge page.
 constexpr std::uint64_t COMPOUND = 1ull << 15 | 1ull << 16 | 1ull << 22;
 
 std::uint64_t read_word(const char* path, std::uint64_t index) {
@@ -29,13 +29,20 @@ std::uint64_t read_word(const char* path, std::uint64_t index) {
     return word;
 }
 
-void expect_small(const Buffer& buffer) {
-    EXPECT(buffer.metadata()->futex_counter == 0);
+// Checks the page of these bytes. The caller has read them, so the page exists.
+void expect_small_page(const void* bytes) {
     const std::uint64_t entry =
-        read_word("/proc/self/pagemap", reinterpret_cast<std::uintptr_t>(buffer.metadata()) / 4096);
+        read_word("/proc/self/pagemap", reinterpret_cast<std::uintptr_t>(bytes) / KMES_PAGE_BYTES);
     const std::uint64_t frame = entry & ((1ull << 55) - 1);
     EXPECT(frame != 0);
     EXPECT_EQUAL(read_word("/proc/kpageflags", frame) & COMPOUND, 0);
+}
+
+void expect_small(const Buffer& buffer) {
+    EXPECT(buffer.metadata()->futex_counter == 0);
+    EXPECT(buffer.metadata()->need_wake == 0);
+    expect_small_page(&buffer.metadata()->futex_counter);
+    expect_small_page(&buffer.metadata()->need_wake);
 }
 
 void expect_woken(const Device& device, const Buffer& buffer) {
@@ -54,13 +61,13 @@ void expect_woken(const Device& device, const Buffer& buffer) {
 
 void test_huge_pages(const Arguments&) {
     if (access(ENABLED, W_OK) != 0) {
-        std::printf("this kernel has no huge pages of shmem: nothing was tried\n");
+        std::printf("skipped: this kernel has no huge pages of shmem\n");
         return;
     }
     for (const char* when : {"always", "force"}) {
         EXPECT_EQUAL(run("rmmod kmes"), 0);
         EXPECT(write_file(ENABLED, when));
-        EXPECT_EQUAL(run("kmes_load buffer_capacity=65536"), 0);
+        EXPECT_EQUAL(load_module("buffer_capacity=65536"), 0);
         pin_to_cpu(0);
         const Device device;
         const Buffer first(device, 0);

@@ -4,11 +4,11 @@
 // interrupt and NMIs on every CPU, and the reference reader follows each CPU. Every missing event
 // must have a counted reason:
 //
-//   whole        the ring is larger than all events: each written event is delivered, and the
-//                sequence has as many gaps as emissions were refused (E16)
-//   overwritten  the ring is small: delivered + lost is what was emitted or refused
+//   whole        the ring has room for all events: each emitted event is delivered, and each
+//                missing sequence number is a refused emission (E16)
+//   overwritten  the ring is small: delivered + lost = emitted + refused
 //
-// In both, the numbers of one context and the sequence only grow, and no event is torn.
+// In both, the numbers of each context and the sequence only grow, and no event is torn.
 #include <array>
 #include <atomic>
 #include <cinttypes>
@@ -48,10 +48,11 @@ class Follower {
         kmes_reader_by_libkmes(&config, static_cast<__u16>(cpu));
         config.stop_on_corrupt = true;
         EXPECT_EQUAL(kmes_reader_open(&reader_, &config), 0);
+        before_ = kmes_reader_get_place(&reader_).last_sequence;
         thread_ = std::thread([this] { follow(); });
     }
 
-    // Everything is read, and nothing more arrives.
+    // Reads the remaining events. Call it after the last emission.
     void finish() {
         is_over_ = true;
         thread_.join();
@@ -63,8 +64,8 @@ class Follower {
     const kmes_reader_statistics& statistics() const { return reader_.statistics; }
     std::uint64_t others() const { return others_; }
     std::uint64_t last_sequence() const { return sequence_; }
-    // The reader counts what is lost between two events, but not what was lost before the first.
-    std::uint64_t lost() const { return first_sequence_ - 1 + reader_.statistics.lost; }
+    // The reader counts only events that were lost after its attach.
+    std::uint64_t lost() const { return before_ + reader_.statistics.lost; }
 
   private:
     void follow() {
@@ -86,7 +87,6 @@ class Follower {
 
     void check(const kmes_event_view& view) {
         EXPECT(view.sequence > sequence_);
-        if (sequence_ == 0) first_sequence_ = view.sequence;
         sequence_ = view.sequence;
         if (view.origin_class == KMES_ORIGIN_KMES) {
             ++others_;
@@ -115,14 +115,14 @@ class Follower {
     std::array<ContextSeen, 4> seen_;
     std::uint64_t others_ = 0;
     std::uint64_t sequence_ = 0;
-    std::uint64_t first_sequence_ = 1;
+    std::uint64_t before_ = 0;  // the last sequence number before the attach
 };
 
 struct Sums {
     std::uint64_t emitted = 0, refused = 0, delivered = 0;
 };
 
-// Compares one line of kmes_load's counts with what was read.
+// Compares one line of kmes_load's counts with the delivered events.
 Sums compare(const Follower& follower, bool is_whole, const std::string& line) {
     std::istringstream words(line);
     int cpu = -1;
@@ -153,7 +153,7 @@ void judge(const Device& device, int cpu, const Follower& follower, bool is_whol
     EXPECT_EQUAL(statistics.corrupt, 0);
     EXPECT_EQUAL(statistics.dropped, 0);
     EXPECT_EQUAL(statistics.dropped_nested, sums.refused);
-    // The last emissions may have been refused: no event follows them.
+    // The reader does not see the last sequence numbers if their emissions were refused.
     const std::uint64_t all = sums.emitted + sums.refused + follower.others();
     EXPECT_EQUAL(statistics.last_sequence, all);
     EXPECT(follower.last_sequence() <= all);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test monopolised: a real-time task never leaves CPU 1. Attach, statistics, resize and
-// nudges must work all the same. While that CPU cannot go offline because of the task, a resize
-// waits, reports that, and blocks no other operation.
+// guest_test monopolised: a real-time task never releases CPU 1. Attach, statistics, resize and
+// nudges must still work. While the task prevents CPU 1 from going offline, a resize waits, reports
+// the wait, and blocks no other operation.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/klog.h>
@@ -23,7 +23,7 @@ namespace {
 
 constexpr char RUNTIME[] = "/proc/sys/kernel/sched_rt_runtime_us";
 
-// Runs `body` in a process of its own.
+// Runs `body` in a child process.
 class Process {
   public:
     explicit Process(const std::function<void()>& body) : pid_(fork()) {
@@ -43,9 +43,9 @@ class Process {
         EXPECT(waitpid(pid_, nullptr, 0) == pid_);
         is_over_ = true;
     }
-    // Its kernel stack.
+    // Returns its kernel stack.
     std::string stack() const { return read_file("/proc/" + std::to_string(pid_) + "/stack"); }
-    // Whether it ended with status 0 within this time.
+    // Returns whether it ends with status 0 within this time.
     bool ends(double seconds) {
         int status = 0;
         if (!wait_until(seconds, [&] { return waitpid(pid_, &status, WNOHANG) == pid_; }))
@@ -59,8 +59,8 @@ class Process {
     bool is_over_ = false;
 };
 
-// Runs SCHED_FIFO on CPU 1 until it is killed, or moved because that CPU goes offline. The parent
-// runs on CPU 0.
+// Runs on CPU 1 with SCHED_FIFO, until a signal kills it or the kernel moves it because CPU 1 goes
+// offline. The parent runs on CPU 0.
 void monopolise() {
     pin_to_cpu(1);
     const sched_param priority = {50};
@@ -68,8 +68,8 @@ void monopolise() {
     while (sched_getcpu() == 1) continue;
 }
 
-// Lets RCU and softirqs run on a monopolised CPU, as an administrator of such a machine must.
-// Otherwise the whole kernel stops sooner or later.
+// Gives the threads of RCU and softirqs a higher priority than the real-time task. Otherwise the
+// kernel itself hangs; an administrator of such a machine must do the same.
 void raise_kernel_threads() {
     for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
         const std::string name = read_file(entry.path() / "comm");
@@ -79,27 +79,27 @@ void raise_kernel_threads() {
     }
 }
 
-// `body` must end in time; a hang becomes an error line and does not block the machine.
-void works(const char* what, const std::function<void()>& body) {
+// Fails the test if `body` hangs.
+void expect_to_end(const char* what, const std::function<void()>& body) {
     Process process(body);
     if (!process.ends(20)) fail(__FILE__, __LINE__, std::string(what) + " does not end");
 }
 
-void everything_works() {
-    works("attach", [] {
+void expect_operations_to_end() {
+    expect_to_end("attach", [] {
         const Device device;
         const Buffer buffer(device, 1);
         EXPECT(device.buffers().size() >= 2);
     });
-    works("the statistics", [] { EXPECT(Device().statistics(1).events > 0); });
-    works("a resize", [] {
+    expect_to_end("the statistics", [] { EXPECT(Device().statistics(1).events > 0); });
+    expect_to_end("a resize", [] {
         const Device device;
         const kmes_ioctl_statistics before = device.statistics(1);
         EXPECT_EQUAL(device.configure(1 << 17, 0), 0);
         EXPECT_EQUAL(device.statistics(1).swaps, before.swaps + 1);
         EXPECT_EQUAL(device.statistics(1).capacity, 1 << 17);
     });
-    works("a nudge", [] {
+    expect_to_end("a nudge", [] {
         const Device device;
         const Buffer buffer(device, 1);
         EXPECT_EQUAL(device.configure(1 << 16, 0), 0);
@@ -109,7 +109,7 @@ void everything_works() {
     });
 }
 
-bool is_said() {
+bool has_reported_wait() {
     std::string log(1 << 20, '\0');
     const int bytes = klogctl(3, log.data(), static_cast<int>(log.size()));
     EXPECT(bytes > 0);
@@ -117,10 +117,11 @@ bool is_said() {
     return log.find("a resize waits for a CPU") != std::string::npos;
 }
 
-// Takes CPU 1 offline, which waits for kernel threads that cannot run there.
-void waits_for_hotplug(Process* monopolist) {
+// Starts to take CPU 1 offline, which waits for kernel threads that cannot run there. A resize must
+// then wait, and must not block other operations.
+void expect_resize_to_wait(Process* monopolist) {
     Process offline([] { EXPECT(write_file("/sys/devices/system/cpu/cpu1/online", "0")); });
-    // Resizes until one must wait: it takes a while until the CPU really goes offline.
+    // Resizes repeatedly, because the removal of the CPU begins some time after the write.
     Process resize([] {
         for (unsigned i = 0;; ++i)
             EXPECT_EQUAL(Device().configure(i % 2 ? 1 << 16 : 1 << 17, 0), 0);
@@ -128,21 +129,21 @@ void waits_for_hotplug(Process* monopolist) {
     bool has_gone = false;
     const bool is_decided = wait_until(20, [&] {
         has_gone = offline.ends(0);
-        return has_gone || is_said();
+        return has_gone || has_reported_wait();
     });
     if (has_gone) {
-        // A kernel with a server for ordinary tasks (6.12) runs them in spite of a real-time one.
-        std::printf("CPU 1 could go offline all the same: no resize had to wait\n");
+        // Since 6.12 the fair server runs ordinary tasks beside a real-time task.
+        std::printf("CPU 1 went offline, so no resize had to wait\n");
         EXPECT(write_file("/sys/devices/system/cpu/cpu1/online", "1"));
         return;
     }
     if (!is_decided)
         fail(__FILE__, __LINE__,
-             "the resize says nothing; it is in\n" + resize.stack() + "and the other one in\n" +
-                 offline.stack());
-    works("attach beside the resize", [] { const Buffer buffer(Device(), 1); });
-    works("the statistics beside the resize", [] { Device().statistics(1); });
-    // The waiting process can be killed, and nothing has changed.
+             "the resize does not report that it waits; its stack:\n" + resize.stack() +
+                 "the stack of the process that takes CPU 1 offline:\n" + offline.stack());
+    expect_to_end("attach during the resize", [] { const Buffer buffer(Device(), 1); });
+    expect_to_end("statistics during the resize", [] { Device().statistics(1); });
+    // A signal can kill the waiting process, and nothing changes.
     const kmes_ioctl_statistics before = Device().statistics(1);
     resize.end();
     EXPECT_EQUAL(Device().statistics(1).capacity, before.capacity);
@@ -164,8 +165,8 @@ void test_monopolised(const Arguments&) {
     raise_kernel_threads();
     Process monopolist(monopolise);
     usleep(300000);
-    everything_works();
-    waits_for_hotplug(&monopolist);
+    expect_operations_to_end();
+    expect_resize_to_wait(&monopolist);
     EXPECT(write_file(RUNTIME, "950000"));
     as_nobody([] {
         kmes_ioctl_statistics statistics = {};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// 5.1.5 as a consumer may test it: the metadata page can be written, the data pages cannot, by any
-// means. The contents stay whatever is done to the mapping.
+// guest_test permissions: tests the protection of 5.1.5 from a consumer's side. A consumer can
+// write to the page of need_wake, and to no other page by any means. No operation on a mapping
+// changes the data.
 #include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -23,6 +24,8 @@ namespace {
 #ifndef MADV_POPULATE_WRITE
 constexpr int MADV_POPULATE_WRITE = 23;
 #endif
+
+constexpr std::size_t kPage = KMES_PAGE_BYTES;
 
 sigjmp_buf after_fault;
 
@@ -49,7 +52,7 @@ bool read_faults(volatile std::uint8_t* byte) {
     return false;
 }
 
-// The data, which must not change.
+// A copy of a buffer's data, which must not change.
 class Kept {
   public:
     explicit Kept(const Buffer& buffer)
@@ -62,21 +65,30 @@ class Kept {
     std::vector<std::uint8_t> bytes_;
 };
 
-// The first and last byte, and the pages where the halves meet.
-std::vector<std::uint8_t*> data_bytes(const Buffer& buffer) {
+// Returns bytes of read-only pages: the first and the last byte of the data, and those where its
+// two mappings meet. In the later forms also bytes of the producer's page (docs/layouts.md).
+std::vector<std::uint8_t*> read_only_bytes(const Buffer& buffer) {
     std::uint8_t* data = buffer.data();
     const std::uint64_t capacity = buffer.capacity();
-    return {data, data + 4095, data + capacity - 1, data + capacity, data + 2 * capacity - 1};
+    std::vector<std::uint8_t*> bytes = {data, data + kPage - 1, data + capacity - 1,
+                                        data + capacity, data + 2 * capacity - 1};
+    if (KMES_NEED_WAKE_OFFSET >= kPage) {
+        auto* page = reinterpret_cast<std::uint8_t*>(buffer.metadata());
+        bytes.insert(bytes.end(),
+                     {page, page + offsetof(kmes_metadata_v1, write_pos),
+                      page + offsetof(kmes_metadata_v1, futex_counter), page + kPage - 1});
+    }
+    return bytes;
 }
 
-void expect_data_read_only(const Buffer& buffer) {
-    for (std::uint8_t* byte : data_bytes(buffer)) {
+void expect_closed(const Buffer& buffer) {
+    for (std::uint8_t* byte : read_only_bytes(buffer)) {
         EXPECT(write_faults(byte));
         EXPECT(!read_faults(byte));
     }
 }
 
-void expect_metadata_writable(const Buffer& buffer) {
+void expect_need_wake_writable(const Buffer& buffer) {
     EXPECT(!write_faults(&buffer.metadata()->need_wake));
     buffer.metadata()->need_wake = 0;
 }
@@ -85,7 +97,7 @@ void by_system_calls(const Buffer& buffer) {
     const int memory = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
     EXPECT(memory >= 0);
     std::uint8_t junk[8] = {1, 2, 3, 4, 5, 6, 7, 8};
-    for (std::uint8_t* byte : data_bytes(buffer)) {
+    for (std::uint8_t* byte : read_only_bytes(buffer)) {
         EXPECT(pwrite(memory, junk, 1, off_t(reinterpret_cast<std::uintptr_t>(byte))) < 0);
         iovec local = {junk, 1};
         iovec remote = {byte, 1};
@@ -97,9 +109,9 @@ void by_system_calls(const Buffer& buffer) {
         close(ends[1]);
     }
     close(memory);
-    EXPECT(madvise(buffer.data(), 4096, MADV_POPULATE_WRITE) < 0);
+    EXPECT(madvise(buffer.data(), kPage, MADV_POPULATE_WRITE) < 0);
     EXPECT(write(buffer.fd(), junk, sizeof junk) < 0);
-    EXPECT(pwrite(buffer.fd(), junk, sizeof junk, 4096) < 0);
+    EXPECT(pwrite(buffer.fd(), junk, sizeof junk, kPage) < 0);
     EXPECT(ftruncate(buffer.fd(), 0) < 0);
 }
 
@@ -108,21 +120,21 @@ void by_mprotect(const Buffer& buffer) {
     mprotect(base, buffer.bytes(), PROT_READ);
     EXPECT(write_faults(&buffer.metadata()->need_wake));
     mprotect(base, buffer.bytes(), PROT_READ | PROT_WRITE);
-    expect_metadata_writable(buffer);
-    expect_data_read_only(buffer);
-    // One page alone, like a debugger's guard; the others stay.
-    for (std::uint8_t* byte : data_bytes(buffer)) {
-        void* page = byte - (reinterpret_cast<std::uintptr_t>(byte) & 4095);
-        EXPECT(mprotect(page, 4096, PROT_NONE) == 0);
+    expect_need_wake_writable(buffer);
+    expect_closed(buffer);
+    // Protects one page alone, like a guard of a debugger.
+    for (std::uint8_t* byte : read_only_bytes(buffer)) {
+        void* page = byte - (reinterpret_cast<std::uintptr_t>(byte) & (kPage - 1));
+        EXPECT(mprotect(page, kPage, PROT_NONE) == 0);
         EXPECT(read_faults(byte));
-        mprotect(page, 4096, PROT_READ | PROT_WRITE);
+        mprotect(page, kPage, PROT_READ | PROT_WRITE);
         EXPECT(!read_faults(byte));
         EXPECT(write_faults(byte));
     }
-    EXPECT(mprotect(base, 4096, PROT_NONE) == 0);
+    EXPECT(mprotect(base, KMES_METADATA_BYTES, PROT_NONE) == 0);
     EXPECT(read_faults(&buffer.metadata()->need_wake));
-    EXPECT(mprotect(base, 4096, PROT_READ | PROT_WRITE) == 0);
-    expect_metadata_writable(buffer);
+    EXPECT(mprotect(base, KMES_METADATA_BYTES, PROT_READ | PROT_WRITE) == 0);
+    expect_need_wake_writable(buffer);
 }
 
 void by_madvise(const Buffer& buffer) {
@@ -130,46 +142,47 @@ void by_madvise(const Buffer& buffer) {
     for (int advice : {MADV_DONTNEED, MADV_FREE, MADV_REMOVE, MADV_COLD, MADV_PAGEOUT,
                        MADV_WILLNEED, MADV_HUGEPAGE, MADV_MERGEABLE, MADV_SEQUENTIAL}) {
         madvise(buffer.data(), 2 * buffer.capacity(), advice);
-        // The first access after the protection was removed is a write.
+        // The first access after mprotect is a write.
         EXPECT(write_faults(buffer.data()));
-        expect_data_read_only(buffer);
+        expect_closed(buffer);
     }
-    EXPECT(madvise(buffer.metadata(), 4096, MADV_DONTNEED) == 0);
+    EXPECT(madvise(buffer.metadata(), KMES_METADATA_BYTES, MADV_DONTNEED) == 0);
     EXPECT_EQUAL(buffer.metadata()->need_wake, 1);
-    expect_metadata_writable(buffer);
+    expect_need_wake_writable(buffer);
 }
 
 void by_mremap(const Buffer& buffer) {
     const std::size_t bytes = buffer.bytes();
-    EXPECT(mremap(buffer.metadata(), bytes, bytes + 4096, MREMAP_MAYMOVE) == MAP_FAILED);
+    EXPECT(mremap(buffer.metadata(), bytes, bytes + kPage, MREMAP_MAYMOVE) == MAP_FAILED);
     void* other = mmap(nullptr, buffer.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, buffer.fd(), 0);
     EXPECT(other != MAP_FAILED);
     void* moved = mremap(other, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
                          static_cast<std::uint8_t*>(other) - 4 * bytes);
     if (moved == MAP_FAILED) moved = other;
-    EXPECT(write_faults(static_cast<std::uint8_t*>(moved) + 4096));
+    EXPECT(write_faults(static_cast<std::uint8_t*>(moved) + KMES_METADATA_BYTES));
     EXPECT(!read_faults(static_cast<std::uint8_t*>(moved) + bytes - 1));
-    EXPECT(std::memcmp(static_cast<std::uint8_t*>(moved) + 4096, buffer.data(), 4096) == 0);
+    EXPECT(std::memcmp(static_cast<std::uint8_t*>(moved) + KMES_METADATA_BYTES, buffer.data(),
+                       kPage) == 0);
     EXPECT(munmap(moved, bytes) == 0);
 }
 
-// Only what 5.1.5 says can be mapped: the whole buffer, shared, from the start.
-void refused_mappings(const Buffer& buffer) {
+// mmap only succeeds for the whole buffer, shared, from offset 0 (5.1.5).
+void invalid_mappings(const Buffer& buffer) {
     const int fd = buffer.fd();
     const std::size_t bytes = buffer.bytes();
     const int both = PROT_READ | PROT_WRITE;
     EXPECT(mmap(nullptr, bytes, both, MAP_PRIVATE, fd, 0) == MAP_FAILED);
-    EXPECT(mmap(nullptr, bytes, both, MAP_SHARED, fd, 4096) == MAP_FAILED);
-    EXPECT(mmap(nullptr, bytes + 4096, both, MAP_SHARED, fd, 0) == MAP_FAILED);
+    EXPECT(mmap(nullptr, bytes, both, MAP_SHARED, fd, kPage) == MAP_FAILED);
+    EXPECT(mmap(nullptr, bytes + kPage, both, MAP_SHARED, fd, 0) == MAP_FAILED);
     EXPECT(mmap(nullptr, bytes, both, MAP_SHARED, fd, off_t(1) << 40) == MAP_FAILED);
-    EXPECT(mmap(nullptr, 4096, both, MAP_SHARED, fd, 4096) == MAP_FAILED);
+    EXPECT(mmap(nullptr, kPage, both, MAP_SHARED, fd, kPage) == MAP_FAILED);
 }
 
 void in_child(const Buffer& buffer, const Kept& kept) {
     const pid_t child = fork();
     EXPECT(child >= 0);
     if (child == 0) {
-        expect_data_read_only(buffer);
+        expect_closed(buffer);
         by_system_calls(buffer);
         _exit(kept.is_whole() ? 0 : 1);
     }
@@ -181,11 +194,11 @@ void in_child(const Buffer& buffer, const Kept& kept) {
 void partial_munmap(const Device& device) {
     Buffer buffer(device, 0);
     const Kept kept(buffer);
-    EXPECT(munmap(buffer.data() + 4096, 4096) == 0);
-    EXPECT(read_faults(buffer.data() + 4096));
-    EXPECT(!read_faults(buffer.data() + 2 * 4096));
-    EXPECT(write_faults(buffer.data() + 2 * 4096));
-    EXPECT(munmap(buffer.metadata(), 4096) == 0);
+    EXPECT(munmap(buffer.data() + kPage, kPage) == 0);
+    EXPECT(read_faults(buffer.data() + kPage));
+    EXPECT(!read_faults(buffer.data() + 2 * kPage));
+    EXPECT(write_faults(buffer.data() + 2 * kPage));
+    EXPECT(munmap(buffer.metadata(), KMES_METADATA_BYTES) == 0);
     EXPECT(!read_faults(buffer.data()));
     EXPECT(munmap(buffer.data() + buffer.capacity(), buffer.capacity()) == 0);
     EXPECT(!read_faults(buffer.data()));
@@ -204,8 +217,8 @@ void test_permissions(const Arguments&) {
     EXPECT(std::memcmp(buffer.data(), buffer.data() + buffer.capacity(), buffer.capacity()) == 0);
     EXPECT(buffer.data()[0] != 0);
 
-    expect_metadata_writable(buffer);
-    expect_data_read_only(buffer);
+    expect_need_wake_writable(buffer);
+    expect_closed(buffer);
     by_system_calls(buffer);
     EXPECT(kept.is_whole());
     by_mprotect(buffer);
@@ -213,7 +226,7 @@ void test_permissions(const Arguments&) {
     by_madvise(buffer);
     EXPECT(kept.is_whole());
     by_mremap(buffer);
-    refused_mappings(buffer);
+    invalid_mappings(buffer);
     in_child(buffer, kept);
     partial_munmap(device);
     EXPECT(kept.is_whole());

@@ -23,7 +23,7 @@
 namespace kmes::guest {
 
 void fail(const char* file, int line, const std::string& what) {
-    std::printf("%s:%d: does not hold: %s (errno %d)\n", file, line, what.c_str(), errno);
+    std::printf("%s:%d: failed: %s (errno %d)\n", file, line, what.c_str(), errno);
     std::fflush(stdout);
     _exit(1);
 }
@@ -86,6 +86,14 @@ int run(const std::string& command) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
+int load_module(const std::string& parameters) {
+    static_assert(KMES_LAYOUT != KMES_LAYOUT_C, "build_modules.sh builds no module of form C");
+    const std::string command = KMES_LAYOUT == KMES_LAYOUT_A   ? "kmes_load "
+                                : KMES_LAYOUT == KMES_LAYOUT_B ? "kmes_load_form-b "
+                                                               : "kmes_load_form-d ";
+    return run(command + parameters);
+}
+
 void as_nobody(const std::function<void()>& body) {
     const pid_t child = fork();
     EXPECT(child >= 0);
@@ -96,7 +104,8 @@ void as_nobody(const std::function<void()>& body) {
     }
     int status = 0;
     EXPECT(waitpid(child, &status, 0) == child);
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) fail(__FILE__, __LINE__, "the child ended");
+    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+        fail(__FILE__, __LINE__, "the child failed");
 }
 
 int ioctl_error(int fd, unsigned long request, void* argument) {

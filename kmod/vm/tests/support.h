@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What the guest tests share: /dev/kmes by its ioctls, one mapping of a buffer, and checks that end
-// the program. A test is one process, and the only user of the module.
+// Shared by the guest tests: /dev/kmes with its ioctls, a mapping of a buffer, and checks that end
+// the program. A test is the only user of the module.
 #ifndef KMES_KMOD_VM_TESTS_SUPPORT_H
 #define KMES_KMOD_VM_TESTS_SUPPORT_H
 
@@ -19,7 +19,7 @@
 
 namespace kmes::guest {
 
-// Ends the program with status 1 and a line that says what is wrong.
+// Prints a line with `what`, and ends the program with status 1.
 [[noreturn]] void fail(const char* file, int line, const std::string& what);
 #define EXPECT(condition)                                                      \
     do {                                                                       \
@@ -31,10 +31,10 @@ namespace kmes::guest {
 void expect_equal(const char* file, int line, const char* left_text, std::int64_t left,
                   const char* right_text, std::int64_t right);
 
-// Returns a number of seconds, times KMES_TIMEOUT_SCALE.
+// Returns `seconds` times KMES_TIMEOUT_SCALE.
 double scaled(double seconds);
 
-// Returns whether `holds` became true within this time; checks every few milliseconds.
+// Calls `holds` every few milliseconds until it returns true. Returns false after `seconds`.
 bool wait_until(double seconds, const std::function<bool()>& holds);
 
 void pin_to_cpu(int cpu);
@@ -46,8 +46,12 @@ std::int64_t read_number(const std::string& path);
 // Returns the exit status of a command of the guest's shell.
 int run(const std::string& command);
 
+// Loads the module in the form of this program, with these parameters. Returns the exit status of
+// the guest's command.
+int load_module(const std::string& parameters = "");
+
 // Runs `body` in a child process of an ordinary user without capabilities. A failed check there
-// ends this program as well.
+// also ends this program.
 void as_nobody(const std::function<void()>& body);
 
 // Makes the kernel fail allocations of any kind (fail-nth), without messages in its log.
@@ -86,7 +90,7 @@ class Buffer {
     Buffer(const Buffer&) = delete;
     Buffer& operator=(const Buffer&) = delete;
 
-    // Unmap, and close; each happens at most once.
+    // Unmaps, or closes the fd; a second call has no effect.
     void unmap();
     void close_fd();
 
@@ -102,14 +106,15 @@ class Buffer {
     int fd_ = -1;
 };
 
-// A thread that sleeps on a buffer. Two processes can share it in memory.
+// A thread that sleeps on a buffer. It can be in memory that two processes share.
 struct Sleeper {
     std::atomic<int> process{0};
     std::atomic<int> thread{0};
     std::atomic<bool> is_woken{false};
 };
 
-// 5.1.8.2, without the drain: nothing else emits. Returns after a wake and a new counter.
+// Sleeps as 5.1.8.2 describes, but without the final check for events, since the test emits later.
+// Returns when futex_counter has changed.
 void sleep_on(const Buffer& buffer, Sleeper* me);
 bool is_in_futex(const Sleeper& sleeper);
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// guest_test unload: the module cannot be unloaded, and says so at once, while anything refers to
-// the inode of a buffer: an O_PATH descriptor, one opened through map_files, a watch. It unloads
-// after the last reference has gone. This repeats many times, against a thread that opens and
-// closes such descriptors.
+// guest_test unload: an unload fails at once while there is a reference to the inode of a buffer,
+// such as an O_PATH descriptor, a descriptor of map_files, or a watch. It succeeds after the last
+// reference. Then the test unloads many times while a thread opens and closes such descriptors.
 #include <fcntl.h>
 #include <sys/inotify.h>
 #include <sys/mount.h>
@@ -32,15 +31,14 @@ int unload() {
     return syscall(SYS_delete_module, "kmes", O_NONBLOCK) == 0 ? 0 : errno;
 }
 
-// Returns the error of one attempt. It runs in a process of its own, so a hang does not block this
-// one.
+// Tries to unload in another process, so this one can report a hang. Returns the error.
 int unload_at_once() {
     const pid_t child = fork();
     EXPECT(child >= 0);
     if (child == 0) _exit(unload());
     int status = 0;
     if (!wait_until(10, [&] { return waitpid(child, &status, WNOHANG) == child; }))
-        fail(__FILE__, __LINE__, "the unload hangs");
+        fail(__FILE__, __LINE__, "an unload hangs");
     EXPECT(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
@@ -53,8 +51,8 @@ int open_path(const std::string& path) {
     return open(path.c_str(), O_PATH | O_CLOEXEC);
 }
 
-// Returns a descriptor that refers to the buffer's inode, but is no open file of the module; -1 if
-// the kernel makes none.
+// Each of these returns a descriptor that refers to the buffer's inode, but is no open file of the
+// module; -1 if this kernel cannot make it.
 int by_descriptor(const Buffer& buffer) {
     return open_path(path_of(buffer.fd()));
 }
@@ -101,7 +99,7 @@ int by_handle(const Buffer& buffer) {
     return open_by_handle_at(buffer.fd(), handle, O_PATH);
 }
 
-void holds(const char* name, int (*refer)(const Buffer&)) {
+void expect_reference(const char* name, int (*refer)(const Buffer&)) {
     int fd = -1;
     {
         const Device device;
@@ -110,7 +108,7 @@ void holds(const char* name, int (*refer)(const Buffer&)) {
     }
     std::printf("%s: %s\n", name, fd >= 0 ? "refers to the inode" : "not on this kernel");
     if (fd < 0) return;
-    // The files closed above release the module a moment later.
+    // Wait until the kernel has released the closed files.
     usleep(200000);
     for (int i = 0; i < 3; ++i) {
         const int error = unload_at_once();
@@ -120,10 +118,10 @@ void holds(const char* name, int (*refer)(const Buffer&)) {
     if (fstat(fd, &status) == 0) EXPECT(status.st_ino != 0);
     close(fd);
     EXPECT(wait_until(20, [] { return unload_at_once() == 0; }));
-    EXPECT_EQUAL(run("kmes_load buffer_capacity=65536"), 0);
+    EXPECT_EQUAL(load_module("buffer_capacity=65536"), 0);
 }
 
-// One attempt to hold the module during an unload; returns false if it is not loaded.
+// Refers to an inode for a moment. Returns false if the module is not loaded.
 bool open_and_close(int turn) {
     const int device = open(KMES_DEVICE, O_RDWR | O_CLOEXEC);
     if (device < 0) return false;
@@ -155,22 +153,23 @@ void race() {
             refused += !is_gone;
             return is_gone;
         }));
-        EXPECT_EQUAL(run("kmes_load buffer_capacity=65536"), 0);
+        EXPECT_EQUAL(load_module("buffer_capacity=65536"), 0);
     }
     is_over = true;
     other.join();
-    std::printf("%d unloads beside a thread that opens and closes, %d refused\n", RACES, refused);
+    std::printf("%d unloads during opens and closes; %d attempts failed before them\n", RACES,
+                refused);
 }
 
 }  // namespace
 
 void test_unload(const Arguments&) {
-    holds("O_PATH of a descriptor", by_descriptor);
-    holds("O_PATH of a mapping", by_map_files);
-    holds("inotify", by_watch);
-    holds("open_tree", by_open_tree);
-    holds("a bind mount", by_bind_mount);
-    holds("a file handle", by_handle);
+    expect_reference("O_PATH of a descriptor", by_descriptor);
+    expect_reference("O_PATH of a mapping", by_map_files);
+    expect_reference("inotify", by_watch);
+    expect_reference("open_tree", by_open_tree);
+    expect_reference("a bind mount", by_bind_mount);
+    expect_reference("a file handle", by_handle);
     race();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Two consumers sleep on one buffer: a thread here, and another process with a mapping of its own.
-// One event from each context that may emit wakes both (5.1.7 step 7, E12, E17).
+// guest_test wake: two consumers sleep on one buffer, a thread of this process and another process
+// with its own mapping. One event wakes both, from each context that may emit (5.1.7 step 7, E12,
+// E17).
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,8 +31,7 @@ void one_wake(const Device& device, const std::string& context, Sleeper* sleeper
     }
     EXPECT(wait_until(20, [&] { return is_in_futex(sleepers[0]) && is_in_futex(sleepers[1]); }));
     EXPECT(!sleepers[0].is_woken && !sleepers[1].is_woken);
-    // Nobody has cleared need_wake when the second sleeper arrives, because nothing was emitted
-    // yet.
+    // need_wake is still set, because nothing was emitted.
     EXPECT_EQUAL(buffer.metadata()->need_wake, 1);
     if (context == "ioctl") {
         EXPECT_EQUAL(device.emit("wake", "up"), 0);
@@ -45,7 +45,7 @@ void one_wake(const Device& device, const std::string& context, Sleeper* sleeper
     if (context != "ioctl") EXPECT_EQUAL(run("rmmod kmes_load"), 0);
     const kmes_ioctl_statistics after = device.statistics(0);
     EXPECT(after.wakes > before.wakes);
-    std::printf("%s: both woken, by %llu wakes\n", context.c_str(),
+    std::printf("%s: both consumers woken, by %llu wakes\n", context.c_str(),
                 static_cast<unsigned long long>(after.wakes - before.wakes));
 }
 

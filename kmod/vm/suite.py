@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs guest tests, and prints a line for each: PASS or FAIL, name, seconds. Can use several
-machines at once. A machine that dies during a test is booted again for the following ones."""
+"""Runs guest tests, in one machine or in several at once. Prints a line for each test: PASS or
+FAIL, kernel, name, seconds. If a machine dies during a test, another boot runs the remaining tests.
+"""
 
 import concurrent.futures
 import os
@@ -16,20 +17,20 @@ BOOT_SECONDS = 90
 MARK_SECONDS = 10
 
 
-def dealt(tests, machines):
-    """Divides the tests among at most this many machines. Tests with the longest limits come first,
-    each for the machine with the least work. Tests of the machine itself go to every one. All keep
-    the order of the table."""
+def divide(tests, machines):
+    """Divides the tests among at most this many machines, and returns a list of tests for each. The
+    test with the longest limit is assigned first, always to the machine with the least work. A test
+    for each machine is in every list. Each list keeps the order of the table."""
     once = [test for test in tests if not test.is_for_each_machine]
-    hands = [[] for _ in range(max(1, min(machines, len(once))))]
+    parts = [[] for _ in range(max(1, min(machines, len(once))))]
     for test in sorted(once, key=lambda test: -test.seconds):
-        min(hands, key=lambda hand: sum(other.seconds for other in hand)).append(test)
-    return [[test for test in tests if test in hand or test.is_for_each_machine] for hand in hands]
+        min(parts, key=lambda part: sum(other.seconds for other in part)).append(test)
+    return [[test for test in tests if test in part or test.is_for_each_machine] for part in parts]
 
 
-class Lot:
+class Suite:
     def __init__(self, kernel, scale, boot, verbose):
-        """boot(tests, number) returns a Machine, ready to run these tests. Machines that run at the
+        """boot(tests, number) returns a Machine that can run these tests. Machines that run at the
         same time have different numbers."""
         self._kernel = kernel
         self._scale = scale
@@ -37,16 +38,16 @@ class Lot:
         self._boot = boot
         self._verbose = verbose
         self._lock = threading.Lock()  # protects everything below
-        self._up = []
+        self._running = []
         self._is_over = False
         self.passed = 0
         self.failed = 0
 
     def run(self, tests, machines=1):
-        hands = dealt(tests, machines)
-        with concurrent.futures.ThreadPoolExecutor(len(hands)) as pool:
-            futures = [pool.submit(self._run_hand, hand, number)
-                       for number, hand in enumerate(hands)]
+        parts = divide(tests, machines)
+        with concurrent.futures.ThreadPoolExecutor(len(parts)) as pool:
+            futures = [pool.submit(self._run_part, part, number)
+                       for number, part in enumerate(parts)]
             try:
                 for future in concurrent.futures.as_completed(futures):
                     future.result()
@@ -56,26 +57,26 @@ class Lot:
         print(f"{self.passed} passed, {self.failed} failed", flush=True)
         return self.failed == 0 and self.passed > 0
 
-    def _run_hand(self, tests, number):
+    def _run_part(self, tests, number):
         while tests:
             limits = {test.name: test.limit(self._kernel, self._scale) for test in tests}
             run = Run(self, self._boot(tests, number), limits, number)
             with self._lock:
                 if self._is_over:
                     return
-                self._up.append(run.vm)
+                self._running.append(run.vm)
             ended = run.vm.run(self.boot_seconds, run.on_line)
             with self._lock:
-                self._up.remove(run.vm)
+                self._running.remove(run.vm)
             run.finish(ended)
             done = [test.name for test in tests].index(run.last) if run.last else len(tests) - 1
             tests = tests[done + 1:]
 
     def _end_all(self):
-        """After an interrupt no machine is left, and the tests that it ended are not reported."""
+        """Ends all machines, after an interrupt or an error. Unfinished tests are not reported."""
         with self._lock:
             self._is_over = True
-            for vm in self._up:
+            for vm in self._running:
                 vm.end()
 
     def report(self, name, seconds, output, wrong):
@@ -94,18 +95,18 @@ class Lot:
 
 
 class Run:
-    """One boot: interprets its lines, test by test."""
+    """One boot: interprets the lines that the guest prints."""
 
-    def __init__(self, lot, vm, limits, number):
-        self._lot = lot
-        self._suffix = f"-{number + 1}" if number else ""  # for the reports of each machine
+    def __init__(self, suite, vm, limits, number):
+        self._suite = suite
+        self._suffix = f"-{number + 1}" if number else ""  # of report names, for each machine
         self._limits = limits
         self.vm = vm
         self.last = None  # the last test that began
         self._open = False
         self._output = []
         self._begun = 0.0
-        self._told = 0  # reports in the log that are already counted as failures
+        self._reports_counted = 0  # reports in the log that have already failed a test
 
     def on_line(self, line):
         text = line.decode("utf-8", "replace").rstrip("\r")
@@ -113,11 +114,11 @@ class Run:
         if words[:2] == ["@kmes-vm", "begin"]:
             self.last, self._open, self._output = words[2], True, []
             self._begun = time.monotonic()
-            # The guest itself enforces the limit while it can.
-            self.vm.allow(self._limits[self.last] + self._lot.boot_seconds)
+            # The guest enforces the limit; the host ends the machine if the guest cannot.
+            self.vm.allow(self._limits[self.last] + self._suite.boot_seconds)
         elif words[:2] == ["@kmes-vm", "end"]:
             self._end(int(words[3]))
-            self.vm.allow(self._lot.boot_seconds)
+            self.vm.allow(self._suite.boot_seconds)
         elif self._open:
             self._output.append(text)
         else:
@@ -129,13 +130,14 @@ class Run:
         log = self._log_until_mark()
         wrong = self._reports(log)
         if status == 137:
-            wrong.append("killed: its time limit is over, or somebody sent SIGKILL")
+            wrong.append("killed: the time limit is over, or a process sent SIGKILL")
         elif status:
             wrong.append(f"exit status {status}")
-        self._lot.report(self.last, seconds, self._output, wrong)
+        self._suite.report(self.last, seconds, self._output, wrong)
 
     def _log_until_mark(self):
-        """Returns the log up to the end of the test; all of it if the mark does not come."""
+        """Returns the log up to the mark of the test's end, or all of it if the mark does not come.
+        """
         deadline = time.monotonic() + MARK_SECONDS
         while True:
             log = self.vm.log()
@@ -147,36 +149,36 @@ class Run:
             time.sleep(0.05)
 
     def _reports(self, log):
-        """Returns what the kernel has reported since the last check, as lines; empty if nothing."""
+        """Returns lines that describe the kernel's reports since the last call; empty if none."""
         reports = log_scan.scan(log)
-        fresh = reports[self._told:]
-        self._told = len(reports)
+        fresh = reports[self._reports_counted:]
+        self._reports_counted = len(reports)
         if not fresh:
             return []
         return ([f"the kernel reports ({fresh[0].kind}; {len(fresh)} such lines):"] +
                 ["    " + line for line in log_scan.excerpt(log, fresh[0])])
 
     def finish(self, ended):
-        """The machine is off: a test without an end has failed, and so has one that was never
-        reported."""
+        """Call it when the machine is off. Fails an unfinished test, or the boot if no test began.
+        Otherwise reports `kernel-log`, which covers the time after the last test."""
         log = self.vm.log()
         late = self._reports(log)
         if self._open or (ended.why and self.last is None):
             wrong = late or ["the end of the kernel's log:"] + log[-machine.TAIL_LINES:]
             seconds = time.monotonic() - self._begun if self._open else 0
-            self._lot.report(self.last or "boot" + self._suffix, seconds, self._output,
+            self._suite.report(self.last or "boot" + self._suffix, seconds, self._output,
                              wrong + [ended.why or "the machine ended"])
             return
         taint = ended.taint & ~log_scan.HARMLESS_TAINT
         if taint and not log_scan.scan(log):
-            late.append(f"the kernel is tainted ({taint}), and no line of its log was known")
+            late.append(f"the kernel is tainted ({taint}), but its log has no known report")
         if ended.why:
             late += ["the end of the kernel's log:"] + log[-machine.TAIL_LINES:] + [ended.why]
-        self._lot.report("kernel-log" + self._suffix, 0, [], late)
+        self._suite.report("kernel-log" + self._suffix, 0, [], late)
 
 
 def write_tests(image, tests, kernel, scale):
-    """The tests, in the format of guest/run_tests."""
+    """Adds the tests to the image, in the format of guest/run_tests."""
     lines = []
     for test in tests:
         image.add_bytes(f"/kmes/tests/{test.name}", (test.command + "\n").encode(), 0o755)
@@ -186,8 +188,7 @@ def write_tests(image, tests, kernel, scale):
 
 
 def pack_needs(image, tests, root, binaries):
-    """What the tests need: built programs by their label, and files of the repository by their
-    path."""
+    """Adds what the tests need: built programs by label, and files of the repository by path."""
     for need in sorted({need for test in tests for need in test.needs}):
         if need.startswith("//"):
             path = need[2:].replace(":", "/") if ":" in need else \

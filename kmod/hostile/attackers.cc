@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "kmod/hostile/crowd.h"
+#include "kmod/hostile/attackers.h"
 
 #include <signal.h>
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 #include <system_error>
 #include <thread>
 
-#include "kmod/hostile/siege.h"
+#include "kmod/hostile/runs.h"
 
 namespace kmes::hostile {
 namespace {
@@ -25,7 +25,7 @@ constexpr int kAttacksOfOneAttach = 60;
 
 }  // namespace
 
-Crowd::Crowd(unsigned processes, std::uint64_t seed, Attach attach)
+Attackers::Attackers(unsigned processes, std::uint64_t seed, Attach attach)
     : attach_(std::move(attach)), next_seed_(seed) {
     void* memory =
         mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -34,7 +34,7 @@ Crowd::Crowd(unsigned processes, std::uint64_t seed, Attach attach)
     for (unsigned i = 0; i < processes; i++) processes_.push_back(start());
 }
 
-Crowd::~Crowd() {
+Attackers::~Attackers() {
     for (const pid_t process : processes_) {
         kill(process, SIGKILL);
         waitpid(process, nullptr, 0);
@@ -42,14 +42,14 @@ Crowd::~Crowd() {
     munmap(shared_, sizeof(Shared));
 }
 
-pid_t Crowd::start() {
+pid_t Attackers::start() {
     const std::uint64_t seed = next_seed_++;
     const pid_t process = fork();
     if (process < 0) throw std::system_error(errno, std::generic_category(), "fork");
     if (process > 0) return process;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
-        live(seed);
+        run(seed);
     } catch (const std::exception& error) {
         std::fprintf(stderr, "a hostile process: %s\n", error.what());
         shared_->failed++;
@@ -58,7 +58,7 @@ pid_t Crowd::start() {
     _exit(0);
 }
 
-void Crowd::live(std::uint64_t seed) {
+void Attackers::run(std::uint64_t seed) {
     while (!shared_->is_over) {
         const auto [fd, capacity] = attach_();
         Attacker attacker(fd.get(), capacity, seed += 1000003);
@@ -70,23 +70,23 @@ void Crowd::live(std::uint64_t seed) {
     }
 }
 
-bool Crowd::replace_one() {
+bool Attackers::replace_one() {
     pid_t& process = processes_[killed_++ % processes_.size()];
     int status = 0;
     kill(process, SIGKILL);
-    const bool was_there = waitpid(process, &status, 0) == process && WIFSIGNALED(status) &&
-                           WTERMSIG(status) == SIGKILL;
+    const bool was_running = waitpid(process, &status, 0) == process && WIFSIGNALED(status) &&
+                             WTERMSIG(status) == SIGKILL;
     process = start();
-    return was_there;
+    return was_running;
 }
 
-bool Crowd::has_tried_all(std::uint64_t times) const {
+bool Attackers::has_tried_all(std::uint64_t times) const {
     for (const std::atomic<std::uint64_t>& tried : shared_->tried)
         if (tried < times) return false;
     return true;
 }
 
-bool Crowd::stop_and_judge() {
+bool Attackers::stop_and_judge() {
     bool is_good = shared_->failed == 0;
     shared_->is_over = true;
     for (const pid_t process : processes_) {
@@ -106,10 +106,11 @@ bool Crowd::stop_and_judge() {
     return is_good && !shared_->passed && shared_->faulted && has_tried_all(1);
 }
 
-void besiege(Crowd& crowd, const std::atomic<unsigned>& emitting, Failures& failures) {
+void kill_and_restart(Attackers& attackers, const std::atomic<unsigned>& emitting,
+                      Failures& failures) {
     while (emitting) {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
-        if (!crowd.replace_one()) failures.add("a hostile process ended by itself");
+        if (!attackers.replace_one()) failures.add("a hostile process ended by itself");
     }
 }
 
