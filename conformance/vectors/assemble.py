@@ -8,7 +8,8 @@ A line of NAME.hex has one of these forms:
 size BYTES                 of the image, once, first
 OFFSET: BYTE BYTE ...      two hex digits each, placed from the decimal OFFSET on
 OFFSET: BYTE x COUNT       the same byte, COUNT times
-`#` begins a comment. Bytes in no line are zero; a byte in two lines is an error.
+`#` begins a comment. Bytes in no line are zero; a byte in two lines is an error. Without FOLDER,
+the script assembles the vectors of every form.
 """
 import pathlib
 import sys
@@ -64,10 +65,11 @@ def main(arguments):
     if len(folders) > 1 or any(a.startswith("-") for a in folders):
         print(__doc__.strip().splitlines()[2], file=sys.stderr)
         return 2
-    folder = pathlib.Path(folders[0]) if folders else pathlib.Path(__file__).parent
-    sources = sorted(folder.glob("*.hex"))
+    here = pathlib.Path(__file__).parent
+    chosen = [pathlib.Path(f) for f in folders] or [here, *sorted(here.glob("form-*"))]
+    sources = sorted(source for folder in chosen for source in folder.glob("*.hex"))
     if not sources:
-        print(f"{folder}: holds no .hex file", file=sys.stderr)
+        print(f"{chosen[0]}: holds no .hex file", file=sys.stderr)
         return 2
     wrong = 0
     for source in sources:
