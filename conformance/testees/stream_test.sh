@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Recorded events as a stream of the suite: kmesctl serves, emits and records, and the suite emits
-# the events of the file to a correct and to a broken consumer.
+# Recorded events as a stream of the suite. kmesctl serves, emits and records. The suite emits the
+# events of the file to a correct and to a broken consumer.
 #
 #   stream_test.sh SUITE KMESCTL CORRECT BROKEN
 set -uo pipefail

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""How testees are built: plainly, whatever configuration the tree is built in.
+"""Builds testees plainly in every configuration of the tree.
 
-A testee is traced with ptrace, as the runner does with anybody's program. A sanitizer's run-time
+A testee is traced with ptrace, as the runner does with every program. A sanitizer's run-time
 library is no part of it: LeakSanitizer needs ptrace for itself, and the suite judges the consumer
 and not its instrumentation.
 """

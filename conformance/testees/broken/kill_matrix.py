@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs the suite on every broken consumer: which cases fail which.
+"""Runs the suite on every broken consumer, and finds the cases that fail it.
 
   kill_matrix.py check RUNNER FOLDER c|foreign    each consumer with the cases of its header; one
                                                   that does not fail is a fault
@@ -10,8 +10,8 @@ c_consumer, which is correct. The consumers are those of the C example (c), or o
 (foreign). One whose compiler was missing when it was built is left out and reported. With
 KMES_SHARE=N in the environment, `check` plays one Nth of them, another each day (UTC).
 
-What was measured is written to kill-matrix.txt in the folder of TEST_UNDECLARED_OUTPUTS_DIR, which
-Bazel keeps as test.outputs. It is printed where there is no such folder.
+The result is written to kill-matrix.txt in the folder of TEST_UNDECLARED_OUTPUTS_DIR, which Bazel
+keeps as test.outputs. It is printed if there is no such folder.
 """
 import concurrent.futures
 import json
@@ -20,17 +20,17 @@ import subprocess
 import sys
 import time
 
-# A broken consumer may hang, or spin, in every case. A small scale makes that short; all that it
-# can do is to fail more.
+# A broken consumer may hang, or spin, in every case. A small scale shortens that, and can only add
+# failures.
 TIMEOUT_SCALE = 0.1 * float(os.environ.get("KMES_TIMEOUT_SCALE") or 1)
-# What a case says of a walk that it has ended by time, and the scale at which there is enough.
+# The words of a case about a walk that its time limit has ended, and the scale with enough time.
 IN_PART = "pass: in part: "
 WHOLE_SCALE = 4
-# Cases that compare processor times. On a busy machine they blame nobody.
+# Cases that compare processor times. They blame no consumer on a busy machine.
 COMPARES_TIMES = "/idle-"
 JOBS = 2
 MODES, KINDS = ("check", "measure"), ("c", "foreign")
-# A search ends with what it finds; on a slow machine it gets the time that it needs.
+# A search ends with its first finding. A slow machine needs this much time.
 SEARCH_SECONDS = "120"
 DAY_SECONDS = 24 * 60 * 60
 RIGHT_RUNS = 4  # of the C example: a case that fails it at this scale is a time limit, for anybody
@@ -47,7 +47,7 @@ def catchable(entry):
 
 
 def is_built(folder, entry):
-    """False where the compiler of its language was missing (build_or_say.sh)."""
+    """False if the compiler of its language was missing (build_or_say.sh)."""
     path = os.path.join(folder, "right_%s.toolchain" % entry["design"])
     if not os.path.exists(path):
         return True
@@ -61,7 +61,7 @@ def today():
 
 
 def share_of_today(entries):
-    """What KMES_SHARE leaves of them."""
+    """The part of them that KMES_SHARE selects."""
     shares = int(os.environ.get("KMES_SHARE") or 1)
     number = today() % shares
     if shares > 1:
@@ -76,10 +76,10 @@ def options_of(runner):
 
 
 def run_suite(runner, program, cases=(), scale=TIMEOUT_SCALE, form="A"):
-    """The ids of all cases that ran, of those that failed, in the order of the suite; and what
-    the others came to, by id. `form` is that of the layout."""
-    # On standard output alone: with a report file there is a console report too, and each failed
-    # case would run once more for the trace in it.
+    """Returns the ids of all cases that ran, the ids of those that failed, in the order of the
+    suite, and the results of the others by id. `form` is that of the layout."""
+    # On standard output alone: a report file adds a console report, for whose traces each failed
+    # case would run once more.
     command = [runner, "--no-preflight", "--layout", form, "--report", "json"]
     command += ["--jobs", "1"]  # JOBS consumers run at the same time
     command += ["--timeout-scale", "%g" % scale] + options_of(runner)
@@ -101,7 +101,7 @@ def run_suite(runner, program, cases=(), scale=TIMEOUT_SCALE, form="A"):
 
 
 def run_all(runner, folder, entries, cases_of):
-    """{name: what run_suite gives}."""
+    """{name: the result of run_suite}."""
     with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
         futures = {
             entry["name"]: pool.submit(
@@ -113,7 +113,7 @@ def run_all(runner, folder, entries, cases_of):
 
 
 def undecided(other):
-    """Of the cases that did not fail, those that a busy machine has kept from a verdict."""
+    """The cases that did not fail, but have no verdict because the machine was busy."""
     return [
         case
         for case, what in other.items()
@@ -134,7 +134,7 @@ def play_whole(runner, folder, entries, results):
 
 
 def run_twice(runner, folder, entries):
-    """What run_all gives, twice, and the cases that failed the right consumer in between."""
+    """Two results of run_all, and the cases that failed the correct consumer in between."""
     runs, doubtful = [], set()
     for _ in range(2):
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
@@ -154,7 +154,7 @@ def mark_of(entry, case, times, runs, doubtful):
 
 
 def matrix_text(entries, runs, doubtful=()):
-    """Which cases fail which of the entries, in each of `runs`, as run_all gives it."""
+    """The cases that fail each entry, in each of `runs`, in the form of run_all."""
     text = HEAD
     for entry in entries:
         text += "\n%s\n" % entry["name"]

@@ -11,11 +11,11 @@
     @@ -92,7 +92,7 @@ static int attach(int cpu, uint64_t* capacity, struct stat* identity) {
     ...
 
-A field goes on in lines that begin with a space. `Case` is the id of the case that must fail the
+A field continues in lines that begin with a space. `Case` is the id of the case that must fail the
 consumer, or `-` and the reason why none does. `Also`, which may be repeated, is one more such case.
 
-The old lines of a hunk (its context and what it removes) occur exactly once in the source. Its line
-numbers are for readers and other tools only. This module reads no file."""
+The old lines of a hunk (its context and the removed lines) occur exactly once in the source. Its
+line numbers are for readers and other tools only. This module reads no file."""
 
 import difflib
 import re
@@ -33,7 +33,7 @@ WIDTH = 100
 
 
 class PatchError(Exception):
-    """What is wrong with a patch, or why it does not apply: (line, or 0, message)."""
+    """A mistake in a patch, or the reason why it does not apply: (line, or 0, message)."""
 
     def __init__(self, line, message):
         super().__init__(message)
@@ -185,7 +185,7 @@ def _places(lines, run):
 
 
 def make(fields, base, old_text, new_text):
-    """The text of the patch that makes new_text of old_text, the content of base."""
+    """The text of the patch that turns old_text, the content of base, into new_text."""
     header = []
     for name in FIELDS:
         for value in fields[name] if name == "Also" else [fields[name]]:
@@ -226,7 +226,7 @@ def _diff(old, new):
 
 
 def _hunks(old, changes):
-    """(first line, line after the last, its changes): with so much context that the old lines of
+    """(first line, line after the last, its changes): with enough context that the old lines of
     each occur once."""
     hunks = []
     for change in changes:

@@ -233,7 +233,7 @@ def merged(ours, before, theirs):
 
 
 def refresh_one(root, path, revision):
-    """Merges the change of its source into a patch. What is to be said of it, or nothing."""
+    """Merges the change of its source into a patch. Returns a message, or nothing."""
     patch = parse_file(path)
     now, shown = read(root / patch.base), os.path.relpath(path, root)
     try:
@@ -250,7 +250,7 @@ def refresh_one(root, path, revision):
         text, conflicts = merged(ours, before, now)
     if conflicts:
         conflict = path.with_suffix(".conflict")
-        # One of an earlier refresh may be edited already.
+        # A file of an earlier refresh may be edited already.
         if not conflict.exists():
             conflict.write_text(text)
         where = os.path.relpath(conflict, root)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which failure a report shows first, for the mistakes of read-first.txt.
+"""Checks the first failure of a report, for the mistakes of read-first.txt.
 
   read_first.py check RUNNER FOLDER TABLE RECORD [COUNT]    run the suite on the consumers of COUNT
                                                             rows, others each day; all: 0
@@ -9,8 +9,8 @@
 
 A run has all cases: its options are the default ones and those of the row. FOLDER has broken.json,
 which `patches.py table` writes, and the programs broken_<name>. A row is met if the first failure
-of the report has one of its clauses and one of its cases. A row with a reason why it is not met has
-to stay so. A row whose consumer was not built, for want of a compiler, is left out."""
+of the report has one of its clauses and one of its cases. A row with a reason why it is not met
+must stay unmet. A row whose consumer was not built (its compiler is missing) is left out."""
 
 import concurrent.futures
 import json
@@ -26,7 +26,7 @@ from kill_matrix import is_built
 
 JOBS = 2
 DAY_SECONDS = 86400
-# What a row adds to a default run.
+# The options of a row in addition to a default run.
 OPTIONS = {"-": [], "robust": ["--level", "robust"], "shared": ["--shared"]}
 FIRST = re.compile(r"^fail (\S+) \(clause (\S+)\)$", re.MULTILINE)
 PREFLIGHT = "preflight"
@@ -34,7 +34,9 @@ HEAD = """# SPDX-License-Identifier: MIT
 #
 # What failed the consumers of read-first.txt in runs of all cases, one failure a line: case,
 # clause, cause. `=` is the clause of the case, and `=CLAUSE` another one, which the suite assumes
-# because the fault may have any reason. `-`: the case was inconclusive or unsupported. Of each
+# because the fault may have any reason. `-`: the case was inconclusive or unsupported. Before the
+# cause there may be facts: steps=N of the run, also=CLAUSE,... of its other findings, and
+# root=capacity if the trace shows that the consumer uses the capacity of another buffer. Of each
 # row:
 #
 #     kmes-conformance --quiet [--level robust] [--shared] --report json:FILE -- broken_NAME
@@ -42,6 +44,8 @@ HEAD = """# SPDX-License-Identifier: MIT
 # `read_first.py record` makes these runs and writes this file.
 """
 NOT_MET = "not met: "
+# As conformance/model/step_texts.h has it.
+STALE_CAPACITY = " is where it would be with the capacity of "
 
 
 @dataclass
@@ -57,7 +61,7 @@ class Row:
 @dataclass
 class Run:
     first: tuple  # case and clause of the first failure in the console report
-    failures: list  # (case, clause, cause) as in the record
+    failures: list  # (case, clause, facts and cause) as in the record
     undecided: list  # (case, "-", "")
 
 
@@ -103,7 +107,13 @@ def failure_of(case):
     clause = case["findings"][0]["clause"] if case.get("findings") else case["clause"]
     if case.get("clause_assumed"):
         clause = "=" if case["id"].split("/")[0] == clause else "=" + clause
-    return case["id"], clause, case.get("cause", "")
+    facts = ["steps=%d" % case["steps"]] if "steps" in case else []
+    also = sorted({each["clause"] for each in case.get("findings", [])[1:]})
+    if also:
+        facts.append("also=" + ",".join(also))
+    if STALE_CAPACITY in case["message"]:
+        facts.append("root=capacity")
+    return case["id"], clause, " ".join(facts + [case.get("cause", "")]).rstrip()
 
 
 def run_suite(runner, folder, row):
@@ -144,7 +154,7 @@ def run_all(runner, folder, rows):
 
 
 def fault_of(row, run):
-    """What is wrong with the first failure; None: nothing."""
+    """The mistake in the first failure; None: there is none."""
     case, clause = run.first
     is_right = case in row.cases and (case == PREFLIGHT or clause in row.clauses)
     if is_right and not row.is_met:
@@ -165,7 +175,7 @@ def fault_of(row, run):
 
 
 def staleness_of(row, run, recorded):
-    """What is wrong with the record; None: nothing. Races and searches differ between runs."""
+    """The mistake in the record; None: there is none. Races and searches differ between runs."""
     seen = {failure[:2] for failure in run.failures}
     known = {failure[:2] for failure in recorded if failure[1] != "-"}
     if known and 2 * len(seen & known) >= len(known):

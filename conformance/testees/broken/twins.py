@@ -85,7 +85,7 @@ def faults_of_exceptions(exceptions, paths, example, twin):
 
 
 def failed_cases(runner, program, cases, form):
-    """The ids of the cases that failed it, and what the others came to."""
+    """The ids of the cases that failed it, and the results of the others."""
     _, failed, other = kill_matrix.run_suite(runner, program, cases, form=form)
     for case in kill_matrix.undecided(other):
         scale = kill_matrix.WHOLE_SCALE

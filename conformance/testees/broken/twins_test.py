@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tests of the comparison of broken examples with their twins, with a runner that only pretends."""
+"""Tests of the comparison of broken examples with their twins, with a fake runner."""
 
 import contextlib
 import io

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A KMES consumer in one file of C11: copy from it what you need. It knows the specification (5.1),
-// its errata (E..) and the testee contract, and links with nothing but the C library. One thread a
-// CPU drains the CPU's buffer, sleeps while it is empty, and moves on to the next after a resize.
+// A KMES consumer in one file of C11: copy from it what you need. It follows the specification
+// (5.1), its errata (E..) and the testee contract, and needs only the C library. For each CPU, one
+// thread drains the buffer, sleeps while it is empty, and takes the next one after a resize.
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
@@ -68,12 +68,12 @@ static void flush(struct consumer* c) {  // whole lines in one write: threads do
 #define ACQUIRE(field) atomic_load_explicit(field, memory_order_acquire)
 #define RELAXED(from) __atomic_load_n(from, __ATOMIC_RELAXED)
 
-static bool may_pass(int error) {  // no rings yet, or a machine or a program that lacks a means
+static bool may_pass(int error) {  // no rings yet; no memory, file or permission at present
     return error == EAGAIN || error == ENOMEM || error == EMFILE || error == ENFILE ||
            error == EPERM;
 }
 
-// Rests and tries again while it fails: an old buffer is drained by then. 0; ERANGE: too few slots.
+// Retries after a pause; an old buffer is already drained. Returns 0, or ERANGE: too few slots.
 static int attach_all(int* fds, int* count, uint64_t* capacity) {
     for (int tries = 0; syscall(kAttachCall, fds, count, capacity) != 0; tries++) {
         if (errno == ERANGE) return ERANGE;
@@ -83,7 +83,7 @@ static int attach_all(int* fds, int* count, uint64_t* capacity) {
     return 0;
 }
 
-// The CPU's current buffer. An attach makes an fd for each CPU: one thread at a time holds them.
+// Returns the fd of the CPU's current buffer. Only one thread at a time has fds of all CPUs.
 static int attach(int cpu, uint64_t* capacity, struct stat* identity) {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     pthread_mutex_lock(&lock);
@@ -96,7 +96,7 @@ static int attach(int cpu, uint64_t* capacity, struct stat* identity) {
     return fds[cpu];
 }
 
-// The reason to refuse a buffer, or NULL. Reserved bytes belong to later versions: they are none.
+// Returns the reason to refuse a buffer, or NULL. Reserved bytes are not checked (later versions).
 static const char* find_fault(const struct metadata* meta, uint64_t mapped) {
     if (memcmp(meta->magic, "KMESRING", 8) != 0) return "bad magic";
     if (meta->version != 1) return "unknown version";
@@ -110,7 +110,7 @@ static bool refuse(struct consumer* c, const char* reason) {
     return false;
 }
 
-// 5.1.8.3 steps 2 to 6, for the first buffer as for each later one. False if it is refused.
+// 5.1.8.3 steps 2 to 6, for the first and each later buffer. False if it refuses the buffer.
 static bool take_buffer(struct consumer* c) {
     struct stat taken, current;
     uint64_t capacity = 0, ignored;
@@ -125,18 +125,18 @@ static bool take_buffer(struct consumer* c) {
     const char* fault = find_fault(meta, capacity);
     if (fault != NULL) return refuse(c, fault);
     if ((c->event = realloc(c->event, capacity)) == NULL) err(1, "realloc");
-    // E19: a buffer that was retired since the attach shows its successor's generation already, so
-    // no change would follow. If it is the CPU's buffer even after the load, it was alive.
+    // E19: a buffer retired since the attach already shows its successor's generation, so no change
+    // would follow. If it still is the CPU's current buffer, the generation is its own.
     c->generation = ACQUIRE(&meta->generation);
     close(attach(c->cpu, &ignored, &current));
     c->replaced = taken.st_ino != current.st_ino || taken.st_dev != current.st_dev;
-    // E11: positions say nothing about another buffer. The oldest event is the start (with E21).
+    // E11: positions of the old buffer say nothing about this one. Start at its oldest event (E21).
     c->read_pos = ACQUIRE(&meta->tail_pos);
     PRINT(c, "G %d %lu\n", c->cpu, c->generation);
     return true;
 }
 
-// The producer may overwrite what is being copied: each access is atomic, a word where it can be.
+// The producer may overwrite the bytes during the copy: each access is atomic, a word if possible.
 static void copy_relaxed(uint8_t* to, const uint8_t* from, size_t size) {
     for (size_t step; size > 0; to += step, from += step, size -= step) {
         step = size >= 8 && (uintptr_t)from % 8 == 0 ? 8 : 1;
@@ -145,8 +145,8 @@ static void copy_relaxed(uint8_t* to, const uint8_t* from, size_t size) {
     }
 }
 
-// 5.1.8.1 step 4: a private copy of the event (E6). False if its sizes, which may be torn, cannot
-// be right (E7). More than half of the capacity can be: such an event has survived a shrink.
+// 5.1.8.1 step 4: a private copy of the event (E6). False if its sizes are impossible: they may be
+// torn (E7). An event of more than half of the capacity can have survived a shrink.
 static bool copy_event(struct consumer* c, uint64_t readable) {
     const uint8_t* from = (const uint8_t*)c->meta + kMetadataBytes;
     from += c->read_pos & (c->capacity - 1);  // 5.1.4: in one piece from here
@@ -159,7 +159,7 @@ static bool copy_event(struct consumer* c, uint64_t readable) {
     return true;
 }
 
-// Reports the copied event, unless an earlier buffer held it too. False if it is the last one.
+// Reports the copied event, unless an earlier buffer contained it too. False: the end event.
 static bool deliver(struct consumer* c) {
     const struct header* event = c->event;
     const uint8_t* type = (const uint8_t*)(event + 1);
@@ -178,7 +178,7 @@ static bool deliver(struct consumer* c) {
     return event->type_len != 20 || memcmp(type, "kmes.conformance.end", 20) != 0;
 }
 
-// 5.1.8.1. False if this CPU has ended. A move of read_pos leads to step 1: it may be empty (E20).
+// 5.1.8.1. False if this CPU has ended. Each move of read_pos leads back to step 1 (E20).
 static bool drain(struct consumer* c) {
     for (;;) {
         const uint64_t write_pos = ACQUIRE(&c->meta->write_pos);  // step 1
@@ -201,7 +201,7 @@ static bool is_retired(const struct consumer* c) {  // by any change, not only p
     return c->replaced || ACQUIRE(&c->meta->generation) != c->generation;
 }
 
-// 5.1.8.2, alone on the buffer (E12). Returns when there may be something to do.
+// 5.1.8.2, alone on the buffer (E12). Returns when there may be work.
 static void sleep_until_woken(struct consumer* c) {
     struct metadata* meta = c->meta;
     // E2: the counter first, so that an event from here on makes futex_wait return.
@@ -220,8 +220,8 @@ static void* consume(void* argument) {
     struct consumer* c = argument;
     bool more = take_buffer(c);
     while (more) {
-        // Asked before the drain: it then sees the last write_pos of a retired buffer (E24), and
-        // all that is in it is delivered, be the next one too small for it (E10).
+        // Before the drain, which then sees the last write_pos of a retired buffer (E24) and
+        // delivers all of it, even if the next buffer is too small for that (E10).
         const bool retired = is_retired(c);
         more = drain(c);
         flush(c);

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # build.sh PROGRAM TOOLCHAIN SOURCE COMPILER FLAGS...: builds a correct consumer and writes the
-# compiler's version to the file TOOLCHAIN. Where the compiler is not there, or the machine cannot
-# do what the flags ask for, TOOLCHAIN has the line "none" and the program exits with status 77.
+# compiler's version to the file TOOLCHAIN. If the compiler is missing, or the machine does not
+# support the flags, TOOLCHAIN has the line "none" and the program exits with status 77.
 set -eu
 
 program=$1

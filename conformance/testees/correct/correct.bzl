@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""How correct consumers are built: each by the compiler and flags of its entry, in every
-configuration alike. They are built when something asks for them."""
+"""Builds correct consumers: each by the compiler and flags of its entry, the same in every
+configuration. They are built only on request."""
 
 def correct_testees(table, headers, visibility):
     """A program for each entry of table.bzl, `all-consumers` for all of them.

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""flake.py: no correct consumer is ever blamed, however often it is asked.
+"""flake.py: no correct consumer is ever blamed, however often it runs.
 
     python3 flake.py --suite SUITE --programs FOLDER --counts FILE [--share N/M] [GLOB...]
 
 puts each entry of table.bzl through the suite: 20 default runs and 200 with `--explore off`, idle
 and with every core busy, each run with a seed and an order of the cases of its own. It counts what
 was wrong (everything but exit status 0), prints a line for each consumer and a total, and keeps the
-counts in FILE, so that a run that was ended goes on where it was. What a wrong run said stands in
+counts in FILE, so that an interrupted run can continue. The outputs of wrong runs are in
 FILE.wrong/.
 
     --share N/M   the Nth of M shares of the table; N may be `today`: another share each day
     --once        one default run of each, idle, and no counts kept: what CI does
     --case GLOB   with --once: only the cases that match, instead of the default run
-    --jobs N      so many suites at once where the cores are busy anyway, or with --once
+    --jobs N      N suites at once while the cores are busy anyway, or with --once
 """
 import argparse
 import concurrent.futures

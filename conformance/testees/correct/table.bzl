@@ -47,7 +47,7 @@ def _c(name, special, source, clauses, choices = [], compiler = _GCC, flags = ["
     return _entry(name, special, "c", "c/" + source + ".c", build, clauses, run)
 
 CORRECT = [
-    # One thread a CPU: how it asks to be woken, looks again, and sleeps.
+    # One thread for each CPU, with choices for the wake request, the last checks, and the sleep.
     _choice(
         "seq-cst",
         "Every access of the handshake is sequentially consistent.",
@@ -180,7 +180,7 @@ CORRECT = [
         ["COUNTER=COUNTER_AFTER", "STORE=BYTE_FENCE", "LOSS=1"],
     ),
 
-    # The same, built otherwise.
+    # The same with other build options.
     _choice("built-static", "Static.", ["contract-1"], [], flags = ["-O2", "-static"]),
     _choice(
         "built-static-pie",
@@ -318,7 +318,7 @@ CORRECT = [
         ["ALL_RINGS_FIRST"],
     ),
 
-    # By which instructions an event leaves the ring.
+    # The instructions that copy an event out of the ring.
     _c("copy-bytes", "Copies byte by byte.", "copies", ["E6"], ["COPY=BYTES"]),
     _c(
         "copy-backwards",
@@ -469,7 +469,7 @@ CORRECT = [
         ["TIMER=1"],
     ),
 
-    # What others do by usual means, by others.
+    # Unusual means in place of the usual ones.
     _c(
         "between-fences",
         "Maps between two pages that nothing may touch, and unmaps them together with the ring.",
@@ -527,7 +527,7 @@ CORRECT = [
         ["BESIDE=2"],
     ),
 
-    # Started by others.
+    # Started by other programs.
     _c(
         "by-shell",
         "A shell executes it.",

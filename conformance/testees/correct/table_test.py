@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""table_test.py: the table of correct consumers is whole, and every source stands in it."""
+"""table_test.py: the table of correct consumers is complete, and has every source."""
 import os
 import re
 import sys
@@ -12,7 +12,7 @@ HEADERS = ["c/contract.h"]
 
 
 def faults_of(entry):
-    """What is wrong with an entry, a line each."""
+    """The mistakes in an entry, a line each."""
     if list(entry) != FIELDS:
         return ["has the fields %s; right are %s" % (list(entry), FIELDS)]
     faults = []

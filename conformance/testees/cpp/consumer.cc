@@ -117,7 +117,7 @@ std::uint64_t fnv_1a(const std::uint8_t* bytes, std::size_t length) {
     return digest;
 }
 
-// Why the reader does not take a buffer.
+// The reason why the reader refuses a buffer.
 const char* reason(int error) {
     switch (error) {
         case -EPROTO:
@@ -189,7 +189,8 @@ class Consumer {
 
     void report_event(const kmes_event_view& view) {
         const std::string cpu = std::to_string(cpu_);
-        if (view.lost_before > 0) {
+        // The contract counts from the first delivered event on, the reader from the attach on.
+        if (view.lost_before > 0 && reader_.statistics.delivered > 1) {
             add("L " + cpu + " " + std::to_string(view.lost_before) + "\n");
         }
         std::string line = "E " + cpu + " " + std::to_string(view.sequence) + " " +

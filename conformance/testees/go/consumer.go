@@ -132,7 +132,7 @@ func (c *consumer) takeBuffer() bool {
 	return true
 }
 
-// copyEvent is 5.1.8.1 step 4: a private copy of the event (E6). False: its sizes cannot be right;
+// copyEvent is 5.1.8.1 step 4: a private copy of the event (E6). False: its sizes are impossible:
 // they may be torn (E7). An event of more than half of the capacity can have survived a shrink.
 func (c *consumer) copyEvent(readable uint64) bool {
 	if readable < headerBytes || readable > c.capacity {
@@ -149,7 +149,7 @@ func (c *consumer) copyEvent(readable uint64) bool {
 	return sound
 }
 
-// deliver reports the copied event, unless an earlier buffer held it too. False: the end event.
+// deliver reports the copied event, unless an earlier buffer contained it. False: the end event.
 func (c *consumer) deliver() bool {
 	timestamp, sequence := little.Uint64(c.event[8:]), little.Uint64(c.event[16:])
 	if sequence <= c.lastSequence {
@@ -206,7 +206,7 @@ func (c *consumer) sleepUntilWoken() {
 	flag := (*uint32)(unsafe.Pointer(&c.ring[needWake]))
 	counter := atomic.LoadUint32(word)                   // E2: before the re-check
 	atomic.SwapUint32(flag, 1)                           // E1: a full barrier
-	if c.load(writePos) <= c.readPos && !c.isRetired() { // E3: looks at both again
+	if c.load(writePos) <= c.readPos && !c.isRetired() { // E3: loads both again
 		_, _, err := syscall.Syscall6(syscall.SYS_FUTEX, uintptr(unsafe.Pointer(word)), futexWait,
 			uintptr(counter), 0, 0, 0)
 		if err != 0 && err != syscall.EAGAIN && err != syscall.EINTR { // all count as a wake

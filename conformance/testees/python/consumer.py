@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """A KMES consumer in one file of Python, with no packages: copy from it what you need.
 
-It knows the specification (5.1), its errata (E..) and the testee contract. One thread a CPU drains
-the CPU's buffer, sleeps while it is empty, and moves on to the next after a resize. Python 3.8 on.
+It follows the specification (5.1), its errata (E..) and the testee contract. For each CPU, one
+thread drains the buffer, sleeps while it is empty, and takes the next after a resize. Python 3.8+.
 """
 import ctypes
 import errno
@@ -147,7 +147,7 @@ class Consumer:
         self.report.append("G %d %d\n" % (self.cpu, self.generation))
 
     def copy_event(self, readable):
-        """5.1.8.1 step 4: a private copy of the event (E6). None if its sizes cannot be right; they
+        """5.1.8.1 step 4: a private copy of the event (E6). None if its sizes are impossible: they
         may be torn (E7). An event of more than half of the capacity can have survived a shrink."""
         at = self.base + METADATA_BYTES + (self.read_pos & (self.capacity - 1))
         if not HEADER.size <= readable <= self.capacity:
@@ -159,7 +159,7 @@ class Consumer:
         return ctypes.string_at(at, event_size)
 
     def deliver(self, event):
-        """Reports the event, unless an earlier buffer held it too. False if it is the end event."""
+        """Reports the event, unless an earlier buffer contained it. False: the end event."""
         _, header_size, timestamp, sequence, _, origin, type_len = HEADER.unpack_from(event)
         if sequence <= self.last_sequence:
             return True
@@ -197,7 +197,7 @@ class Consumer:
         return self.replaced or self.load(GENERATION) != self.generation
 
     def sleep_until_woken(self):
-        """5.1.8.2, alone on the buffer (E12). Returns when there may be something to do."""
+        """5.1.8.2, alone on the buffer (E12). Returns when there may be work."""
         word = self.base + FUTEX_COUNTER
         counter = load_32(word, ACQUIRE)  # E2: first, so that an event from here on ends the wait
         store_8(self.base + NEED_WAKE, 1, RELAXED)
@@ -233,7 +233,7 @@ class Consumer:
 
 
 def main():
-    # A thread that fails ends the program: the others would go on for ever.
+    # A thread that fails ends the program: the others would go on forever.
     threading.excepthook = lambda failure: (sys.__excepthook__(*failure[:3]), os._exit(1))
     report_fd = int(os.environ.get("KMES_REPORT_FD", "1"))
     fd, _, count = attach(0)

@@ -107,7 +107,7 @@ impl Buffer {
         self.replaced || self.meta.generation.load(Acquire) != self.generation // any change (E15)
     }
 
-    /// 5.1.8.1 step 4: a private copy of the event (E6). None if its sizes cannot be right; they
+    /// 5.1.8.1 step 4: a private copy of the event (E6). None if its sizes are impossible: they
     /// may be torn (E7). An event of more than half of the capacity can have survived a shrink.
     fn copy_event(&self, position: u64, readable: u64) -> Option<Vec<u8>> {
         let data = self.meta as *const Metadata as u64 + METADATA_BYTES;
@@ -124,7 +124,7 @@ impl Buffer {
         sound.then(|| (from..from + event_size).map(load).collect())
     }
 
-    /// 5.1.8.2, alone on the buffer (E12). Returns when there may be something to do.
+    /// 5.1.8.2, alone on the buffer (E12). Returns when there may be work.
     fn sleep_until_woken(&self, read_pos: u64) {
         let word = &self.meta.futex_counter;
         let counter = word.load(Acquire); // E2: first, so that an event from here on ends the wait
@@ -161,7 +161,7 @@ impl Consumer {
         self.report.clear();
     }
 
-    /// Reports the event, unless an earlier buffer held it too. False if it is the end event.
+    /// Reports the event, unless an earlier buffer contained it too. False if it is the end event.
     fn deliver(&mut self, event: &[u8]) -> bool {
         let (timestamp, sequence) = (number(&event[8..16]), number(&event[16..24]));
         if sequence <= self.last_sequence {

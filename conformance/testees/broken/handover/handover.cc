@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A correct consumer, which the patches beside it break: a reader thread a CPU hands copies of the
-// events to one writer thread, by a queue of 64 slots a CPU, and lets it write all of them before
-// it sleeps. The header of the next event is read ahead. It uses only metadata.h of this tree.
+// A correct consumer for the patches of this folder. A reader thread for each CPU copies the events
+// into a queue of 64 slots for the one writer thread, which writes all of them before the reader
+// sleeps. The header of the next event is read ahead. It uses only metadata.h of this tree.
 #include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -103,7 +103,7 @@ std::string format(Cpu& c, const uint8_t* event) {
     return text + piece;
 }
 
-// What is to be written for an item.
+// Returns the text to write for an item.
 std::string text_of(Cpu& c, const Item& item) {
     if (!item.record.empty()) return item.record;
     return format(c, item.bytes.data());
@@ -229,7 +229,7 @@ bool is_retired(const Cpu& c) {
     return c.replaced || c.meta->generation.load(std::memory_order_acquire) != c.generation;
 }
 
-// The size of the event at read_pos, or 0 where the header cannot be right.
+// Returns the size of the event at read_pos; 0 if the header is impossible.
 uint64_t find_size(const Header& header, uint64_t readable) {
     const uint64_t size = number(&header[0], 4), header_size = number(&header[4], 4);
     const uint64_t type_len = number(&header[27], 2);

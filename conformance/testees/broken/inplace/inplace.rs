@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A correct consumer, which the patches beside it break: a thread a CPU reads the events in place,
-// loads tail_pos after the last use of each, spins for a moment when there are none, and sleeps
+// A correct consumer for the patches of this folder. A thread for each CPU reads the events in
+// place, loads tail_pos after the last use of each, spins briefly when there are none, and sleeps
 // with FUTEX_WAIT_BITSET until a deadline. Edition 2021, only std.
 use std::io::{Error, Write};
 use std::os::unix::{fs::MetadataExt, io::FromRawFd, io::IntoRawFd};
@@ -66,7 +66,7 @@ fn attach_all() -> (Vec<i32>, u64) {
     (fds, capacity)
 }
 
-/// The CPU's buffer of now: its file, and the capacity.
+/// Returns the file of the CPU's current buffer, and the capacity.
 fn attach(cpu: usize) -> (File, u64) {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock();
@@ -140,7 +140,7 @@ impl Consumer {
         if at == usize::MAX {
             return Err("cannot be mapped");
         }
-        // The old one goes once the new one is known to be good.
+        // Unmap the old buffer only after the new one is accepted.
         self.unmap();
         self.meta = at as *mut Metadata;
         self.capacity = capacity;
@@ -163,7 +163,7 @@ impl Consumer {
         self.replaced || self.meta().generation.load(Acquire) != self.generation
     }
 
-    /// Reads the event in the ring. None if its sizes cannot be right.
+    /// Reads the event in the ring. None if its sizes are impossible.
     fn read_event(&self, readable: u64) -> Option<Event> {
         let at = self.meta as u64 + PAGE + (self.read_pos & (self.capacity - 1));
         let at = at as *const u8;
@@ -248,7 +248,7 @@ impl Consumer {
         written > self.read_pos || self.is_retired()
     }
 
-    /// 0 or an error's number.
+    /// Returns 0 or an error number.
     fn wait(&self, counter: u32) -> i32 {
         let mut deadline = [0i64; 2];
         unsafe { syscall(CLOCK_GETTIME, 1, deadline.as_mut_ptr()) }; // CLOCK_MONOTONIC

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A correct consumer, which the patches beside it break: a goroutine for each CPU. One lock
+// A correct consumer for the patches of this folder: a goroutine for each CPU. One lock
 // guards attaches, another the report. Go 1.19 or newer, without cgo.
 package main
 
@@ -51,7 +51,7 @@ func attachAll() ([]int32, uint64) {
 	return nil, 0
 }
 
-// attach gives the fd of the CPU's buffer, and its capacity.
+// attach returns the fd of the CPU's buffer, and its capacity.
 func attach(cpu int) (int, uint64) {
 	attachLock.Lock()
 	defer attachLock.Unlock()
@@ -149,7 +149,7 @@ func faultOf(ring []byte, capacity uint64) string {
 
 func (c *consumer) data() []byte { return c.ring[dataStart+c.readPos&(c.capacity-1):] }
 
-// copyEvent makes a private copy. False if the sizes cannot be right.
+// copyEvent makes a private copy. False if the sizes are impossible.
 func (c *consumer) copyEvent(readable uint64) bool {
 	if readable < headerBytes || readable > c.capacity { // E26
 		return false

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""A correct consumer, which the patches beside it break: one thread serves all CPUs in turn, and
+"""A correct consumer for the patches of this folder: one thread serves all CPUs in turn, and
 waits for at most 50 ms on the counter of one of them when all are empty. x86-64."""
 import ctypes
 import errno
@@ -166,7 +166,7 @@ def sleep(live):
     counters = [cpu.load_counter() for cpu in live]
     for cpu in live:
         cpu.set_flag(1)
-    # The full barrier: milliseconds, but it needs nothing but a system call.
+    # The full barrier. It takes milliseconds, but needs only a system call.
     libc.syscall(MEMBARRIER, 1, 0, 0)
     if all(cpu.load(WRITE_POS) <= cpu.read_pos and not cpu.is_retired() for cpu in live):
         wait(live[0], counters[0], 0.05)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A correct consumer, which the patches beside it break: a thread for each CPU copies a window of
+// A correct consumer for the patches of this folder: a thread for each CPU copies a window of
 // 256 KiB of the ring into a staging buffer and parses it there. It carries a partial event at the
 // window's end over to the next window. A state of its own drains the old buffer after a change.
 // Up to 4096 records are queued as structs, and formatted when they are flushed. Types are
@@ -250,7 +250,7 @@ Metadata* map(int fd, uint64_t capacity) {
     }
 }
 
-// What is wrong with it, or nothing.
+// Returns the fault of the buffer, or nothing.
 const char* open_ring(Ring& ring, int fd, uint64_t capacity) {
     ring.fd = fd;
     ring.capacity = capacity;
@@ -273,8 +273,8 @@ void close_ring(Ring& ring) {
     ring = {};
 }
 
-// A buffer that was replaced before its generation was read shows that of its successor: only a
-// later attach can tell.
+// A buffer that was replaced before its generation was read shows that of its successor. Only a
+// later attach reveals that.
 void note_if_replaced(Ring& ring, const std::vector<int>& later, size_t cpu) {
     if (cpu < later.size()) ring.replaced = identity_of(later[cpu]) != ring.identity;
 }
@@ -349,7 +349,7 @@ Outcome corrupt(Cpu& c, const char* fault) {
     return kCorrupt;
 }
 
-// Drops what was overwritten while it was copied; the events after that are whole.
+// Drops the bytes that were overwritten during the copy. The events after them are whole.
 Outcome check_window(Cpu& c) {
     Stage& s = c.stage;
     std::atomic_thread_fence(std::memory_order_acquire);
@@ -424,7 +424,7 @@ bool can_be_right(const Header& header, uint64_t readable) {
     return header.header_size >= kHeader + header.type_len && header.header_size <= header.size;
 }
 
-// Delivers the next event if all of it is in the window. If not, it says how much is needed.
+// Delivers the next event if all of it is in the window. If not, sets `needed` (0: not known).
 Outcome take_event(Cpu& c, uint64_t& needed) {
     Stage& s = c.stage;
     const size_t available = s.length - s.offset;
@@ -468,7 +468,7 @@ bool arrives_in_spin(Cpu& c) {
     return false;
 }
 
-// The looks between the store of the flag and the sleep.
+// The checks between the store of the flag and the sleep.
 bool is_called_off(Cpu& c) {
     if (has_arrived(c)) return true;
     if (generation(c) != c.ring.generation) return true;

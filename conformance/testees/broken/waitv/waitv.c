@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// A correct consumer, which the patches beside it break: one thread for all CPUs, futex_waitv,
+// A correct consumer for the patches of this folder: one thread for all CPUs, futex_waitv,
 // copies of up to 4 KiB of events at a time. It uses nothing of this tree.
 #define _GNU_SOURCE
 #include <err.h>
@@ -28,7 +28,7 @@ struct ring {
     uint8_t* base;
     uint64_t capacity, generation, read_pos, last_sequence;
     uint32_t counter;
-    uint8_t* span;  // a private copy of what stands from read_pos on
+    uint8_t* span;  // a private copy of the bytes from read_pos on
     uint64_t copied;
 };
 static struct ring rings[kMostCpus];
@@ -140,7 +140,7 @@ static void deliver(struct ring* r, const uint8_t* event) {
     if (type_len == 20 && memcmp(event + kHeader, "kmes.conformance.end", 20) == 0) end(r);
 }
 
-// Copies from behind what is carried over up to `wanted` bytes. False after a lap.
+// Extends the copy after the carried-over bytes to `wanted` bytes. False after a lap.
 static bool extend_copy(struct ring* r, uint64_t wanted) {
     const uint64_t from = r->read_pos + r->copied;
     memcpy(r->span + r->copied, r->base + kPage + (from & (r->capacity - 1)), wanted - r->copied);
@@ -157,8 +157,8 @@ static bool is_empty(const struct ring* r, uint64_t write_pos) {
     return r->read_pos >= write_pos;
 }
 
-// Delivers the whole events of the span, and returns how much the next one needs at least; 0 if
-// that cannot be.
+// Delivers the whole events of the span. Returns the minimum size of the next one; 0 if that is
+// impossible.
 static uint64_t deliver_span(struct ring* r, uint64_t readable) {
     uint64_t at = 0, needed = kHeader;
     while (!r->done && r->copied - at >= kHeader) {

@@ -36,7 +36,7 @@ static void end_cpu(struct cpu* cpu) {
     left--;
 }
 
-// Delivers what is published in this ring, until a look finds nothing more.
+// Delivers the published events of this ring, until a check finds no more.
 static void drain(int index, struct ring* ring) {
     struct cpu* cpu = &cpus[index];
     while (!cpu->over) {

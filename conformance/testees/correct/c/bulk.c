@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Makes one copy of all that is published, looks at tail_pos once, cuts off what was overwritten,
-// and reads events from the rest of the copy. With -DALL_RINGS_FIRST one thread copies from every
-// CPU before it reads any of the copies; without it, each CPU has a thread.
+// Copies all published bytes at once, loads tail_pos once, drops the overwritten part, and reads
+// events from the rest of the copy. With -DALL_RINGS_FIRST one thread copies from every CPU before
+// it reads any of the copies; without it, each CPU has a thread.
 #include "contract.h"
 
 #include <linux/futex.h>
@@ -53,7 +53,7 @@ static void begin(struct bulk* bulk) {
     bulk->read_pos = get(bulk, AT_TAIL_POS);
 }
 
-// False if all that is published has been read.
+// False if all published events have been read.
 static bool copy_all(struct bulk* bulk) {
     bulk->copy_from = bulk->copy_to = bulk->read_pos;
     uint64_t end = get(bulk, AT_WRITE_POS);
@@ -72,7 +72,7 @@ static bool copy_all(struct bulk* bulk) {
     bulk->copy_from = bulk->read_pos;
     bulk->copy_to = end;
     tail = get(bulk, AT_TAIL_POS);
-    // What lies before the tail may be torn. The tail may also have passed all of the copy.
+    // Bytes before the tail may be torn. The tail may also have passed the whole copy.
     if (tail > bulk->read_pos) bulk->read_pos = tail;
     return true;
 }
@@ -109,7 +109,7 @@ static void change(struct bulk* bulk) {
     if (!bulk->over) report_line(&bulk->report, 'G', bulk->cpu, bulk->generation);
 }
 
-// Sets need_wake; false if there is something to do, and so no reason to sleep.
+// Sets need_wake. False if there is work, and so no reason to sleep.
 static bool prepare(struct bulk* bulk) {
     bulk->seen = atomic_load((_Atomic uint32_t*)(bulk->ring + AT_FUTEX_COUNTER));
     atomic_store((_Atomic uint32_t*)(bulk->ring + AT_NEED_WAKE), 1);
@@ -154,7 +154,7 @@ int main(void) {
     return 0;
 }
 #else
-// One round over all CPUs. True if anything was found or changed.
+// One iteration over all CPUs. True if there was an event or a change.
 static bool round_of_all(void) {
     bool any = false;
     for (int i = 0; i < cpus; i++)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// A consumer in a program that does much else: what a daemon does beside reading must not matter.
+// A consumer in a program with other work. A daemon's other activities must not matter.
 //
 //   WITH_TIMERS     interval timers whose handlers restart nothing: any wait may end with EINTR
 //   WITH_HEARTBEAT  comments in the report, from a thread that does nothing else (contract.h)
 //   WITH_MONITOR    a thread that attaches every 100 ms, maps, looks at positions, and unmaps
 //   WITH_GRACE      old buffers are unmapped 100 ms later, by threads that wait for that
-//   WITH_EXEC       asks for the number of CPUs, and executes another program that is told it
+//   WITH_EXEC       asks for the number of CPUs, and executes another program with it
 //   WITH_SAMPLER    the handlers read positions of the buffer that their thread consumes
 //   WITH_CHILDREN   helper processes by fork, vfork, posix_spawn, before and while it consumes
 //   WITH_LOCKED     mlock where allowed, madvise, and mincore of every page
@@ -47,7 +47,7 @@ static uint64_t see_at(const unsigned char* ring, int at) {
 #ifdef WITH_TIMERS
 static atomic_int ticks;
 
-// Samples how much the ring holds, as a statistics thread would, but in the consumer's own thread.
+// Samples the fill of the ring, as a statistics thread would, but in the consumer's own thread.
 static void take_sample(void) {
 #ifdef WITH_SAMPLER
     static _Atomic uint64_t most_behind;

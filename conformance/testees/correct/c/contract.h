@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the testee contract asks of every consumer in this folder: system call 1091, the records,
-// and the shape of an event. How a ring is read, and how one sleeps, is each consumer's own affair.
+// The parts of the testee contract that every consumer in this folder needs: system call 1091, the
+// records, and the shape of an event. Each consumer reads its rings and sleeps in its own way.
 #ifndef CORRECT_CONTRACT_H
 #define CORRECT_CONTRACT_H
 
@@ -34,7 +34,7 @@ enum {
     EVENT_BYTES_MIN = 30,
 };
 
-// -- Attaching. What may pass (no rings yet, a lack of means) is waited out, for five seconds. --
+// -- Attaching. Temporary errors (no rings yet, a shortage) are retried for five seconds. --
 
 static inline void wait_a_moment(void) {
     struct timespec time = {0, 1000000};
@@ -51,7 +51,7 @@ static inline bool may_pass(int error) {
 }
 
 // Attaches; waits and tries again on errors that may pass, and exits on others. Before the call,
-// deliver and report what is unread in an old buffer.
+// deliver and report the unread events of an old buffer.
 static inline void attach_again(int* fds, int count, uint64_t* capacity) {
     for (int tries = 0;; tries++) {
         int slots = count;
@@ -61,7 +61,7 @@ static inline void attach_again(int* fds, int count, uint64_t* capacity) {
     }
 }
 
-// The number of CPUs, which kmes_attach tells if it is called with no slots.
+// The number of CPUs, which kmes_attach returns if it is called with no slots.
 static inline int count_cpus(void) {
     for (;;) {
         int count = 0;
@@ -83,14 +83,16 @@ static inline void unmap_ring(unsigned char* ring, uint64_t capacity) {
     if (munmap(ring, METADATA_BYTES + 2 * capacity) != 0) err(1, "munmap");
 }
 
-// Why a buffer is not one that this consumer reads; NULL if it is.
+// The reason to refuse a buffer; NULL: accept it.
 static inline const char* refusal_of(const unsigned char* ring, uint64_t mapped_capacity) {
     const volatile unsigned char* magic = ring;
     for (int i = 0; i < 8; i++)
         if (magic[i] != (unsigned char)"KMESRING"[i]) return "the magic is another";
     if (*(const volatile uint32_t*)(ring + AT_VERSION) != 1) return "the version is not 1";
     uint64_t capacity = *(const volatile uint64_t*)(ring + AT_CAPACITY);
-    if (capacity == 0 || (capacity & (capacity - 1)) != 0) return "capacity is no power of two";
+    if ((capacity & (capacity - 1)) != 0) return "capacity is no power of two";
+    // A consumer may refuse a capacity that no kernel accepts (docs/event-model.md).
+    if (capacity < 64 * 1024 || capacity > 256 * 1024 * 1024) return "capacity is out of range";
     if (capacity != mapped_capacity) return "capacity is not what is mapped";
     if (*(const volatile uint64_t*)(ring + AT_DATA_OFFSET) != METADATA_BYTES)
         return "data_offset is not 4096";
@@ -114,7 +116,7 @@ struct unaligned {
     } __attribute__((packed)) as;
 } __attribute__((packed));
 
-// How many bytes an event may have if `published` are unread. More than the capacity is corrupt
+// The maximum bytes of an event if `published` bytes are unread. More than the capacity is corrupt
 // content (E26), which leaves room for no event.
 static inline uint64_t room_within(uint64_t published, uint64_t capacity) {
     return published <= capacity ? published : 0;

@@ -2,7 +2,7 @@
 //
 // A thread for each CPU. COPY chooses the instructions that copy an event out of the ring. With
 // -DPOSITIONS_TOGETHER one 16-byte load reads both positions, which these processors do in one
-// piece; the positions are only a hint, as the tail is looked at again as always.
+// piece; the positions are only a hint, because the tail is loaded again after the copy.
 #include "contract.h"
 
 #include <immintrin.h>
@@ -39,7 +39,7 @@ __attribute__((target("avx512bw,avx512f"))) static void copy_out(uint8_t* to, co
                                                                  size_t size) {
     for (size_t done = 0; done < size; done += 64) {
         __mmask64 mask = size - done >= 64 ? ~0ull : (1ull << (size - done)) - 1;
-        // The lanes that are masked out may lie behind the mapping.
+        // The masked lanes may be beyond the mapping.
         _mm512_mask_storeu_epi8(to + done, mask, _mm512_maskz_loadu_epi8(mask, from + done));
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // A dispatcher and two workers. Only the dispatcher sleeps on the rings (futex_waitv). It puts the
-// CPUs that have something into a queue; a free worker takes one and drains it. The workers sleep
-// on a condition variable. They write their records at the end of each drain, before they tell the
+// CPUs that have events into a queue; a free worker takes one and drains it. The workers sleep on a
+// condition variable. They write their records at the end of each drain, before they tell the
 // dispatcher.
 #include "contract.h"
 
@@ -128,7 +128,7 @@ static bool has_something(struct channel* channel) {
            peek(channel, AT_GENERATION) != channel->generation;
 }
 
-// Sleeps until a channel may have something.
+// Sleeps until a channel may have events.
 static void rest(void) {
     struct futex_waitv waits[channel_count];
     unsigned count = 0;
@@ -173,7 +173,7 @@ int main(void) {
         if (handed_out) pthread_cond_broadcast(&work);
         while (busy > 0) pthread_cond_wait(&done, &mutex);
         pthread_mutex_unlock(&mutex);
-        if (left == 0) return 0;  // the workers go with the process
+        if (left == 0) return 0;  // the workers end with the process
         if (!handed_out) rest();
     }
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A main loop on epoll, as daemons have, does all the reading. Beside it each CPU has a sentry: a
-// thread that sleeps on the ring's futex and tells the loop by an eventfd when there is something.
-// The loop tells the sentry by a semaphore when to sleep again, and on which ring.
+// A main loop on epoll, as daemons have, does all the reading. In addition, each CPU has a sentry,
+// a thread that sleeps on the ring's futex. It notifies the loop by an eventfd when there are
+// events. The loop tells the sentry by a semaphore when to sleep again, and on which ring.
 #include "contract.h"
 
 #include <linux/futex.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// When a buffer is retired it maps the new one at once and reads from both: whichever has the lower
-// sequence number gives the next event, and what both have is delivered once. It leaves the old one
-// when that is empty, which is for good once it is retired; so nothing that survived is lost (E10).
-// Deferred: the old mapping is given back by the next sleep, not in the middle of a drain.
+// When a buffer is retired, it maps the new one at once and reads from both. The side with the
+// lower sequence number provides the next event, and an event of both is delivered once. It leaves
+// the old buffer when that is empty. A retired buffer stays empty, so no surviving event is lost
+// (E10). It unmaps the old buffer at the next sleep, not in a drain.
 #include "contract.h"
 
 #include <linux/futex.h>
@@ -104,7 +104,7 @@ static void deliver(struct state* state, struct side* side) {
     state->over = is_the_end(side->event, &side->shape);
 }
 
-// Delivers what both sides have, in order; during a switch, until the old one is empty.
+// Delivers the events of both sides in order; during a switch, until the old buffer is empty.
 static void drain(struct state* state) {
     while (!state->over) {
         bool old = fetch(state, &state->now);

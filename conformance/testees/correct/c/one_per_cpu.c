@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A thread for each CPU, each with an attachment of its own. How it stores the flag, fences, looks
-// again, spins and waits is chosen when it is built: every choice here is right.
+// A thread for each CPU, each with its own attachment. The build chooses how it stores the flag,
+// fences, checks again, spins and waits. Every choice is correct.
 //
 //   STORE   how need_wake becomes 1, with a full barrier    CLEAR  how it becomes 0, or not at all
 //   COUNTER whether futex_counter is read before or after the flag's store
@@ -104,7 +104,7 @@ static void refuse(struct reader* reader, const char* reason) {
 }
 
 // Takes this CPU's buffer out of a fresh attachment; the other fds are closed at once. A swap after
-// the attachment shows in `generation` at last when the retired buffer is nudged (E19).
+// the attachment shows in `generation` at the latest when the retired buffer is nudged (E19).
 static void open_ring(struct reader* reader) {
     static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
     int fds[reader->cpus];
@@ -125,7 +125,7 @@ static void open_ring(struct reader* reader) {
     reader->position = load(reader, AT_TAIL_POS);
 }
 
-// One event out of the ring into the copy. 1: here it is; 0: nothing there; -1: look again.
+// Copies one event out of the ring. 1: here it is; 0: there is none; -1: try again.
 static int take(struct reader* reader, struct shape* shape) {
     uint64_t end = load(reader, AT_WRITE_POS);
     if (reader->position >= end) return 0;
@@ -216,7 +216,7 @@ static void raise_flag(struct reader* reader) {
     uint8_t zero = 0;
     if (!atomic_compare_exchange_strong(flag, &zero, 1) && zero != 1) atomic_store(flag, 1);
 #elif STORE == BYTE_MUTEX
-    // What locks a mutex is a full barrier here: `lock cmpxchg`.
+    // Locking a mutex is a full barrier on this machine: `lock cmpxchg`.
     atomic_store_explicit(flag, 1, memory_order_release);
     pthread_mutex_lock(&mutex);
     pthread_mutex_unlock(&mutex);
@@ -258,7 +258,7 @@ static bool something_there(const struct reader* reader) {
 #endif
 }
 
-// A bounded spin. True if there is something to do.
+// A bounded spin. True if there is work.
 static bool spin(const struct reader* reader) {
 #if SPIN == SPIN_COUNT || SPIN == SPIN_BEFORE_FLAG
     for (int i = 0; i < TURNS; i++) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A thread for each CPU that does by unusual means what others do by usual ones:
+// A thread for each CPU, with unusual means in place of the usual ones:
 //
-//   PLACE  0: the kernel chooses where the ring lies; 1: between two guard pages, unmapped together
+//   PLACE  0: the kernel chooses its address; 1: between two guard pages, unmapped together
 //          with the ring; 2: likewise, but another mapping placed over the ring removes it
 //   LOOK   0: loads; 1: one gather of both positions and of two words on the stack
 //   COPY   0: memcpy; 1: process_vm_readv, by the thread's own id
@@ -60,7 +60,7 @@ static void give_up(struct source* source, const char* reason) {
 
 // -- System calls without libc --
 
-// Above an int in a register a compiler may leave any bits.
+// A compiler may leave any bits above an int in a register.
 #define ABOVE(value) ((long)((unsigned long)(unsigned)(value) | 0x7ead5eed00000000u))
 
 static long raw_call(long number, long a, long b, long c, long d, long e, long f) {
@@ -75,7 +75,7 @@ static long raw_call(long number, long a, long b, long c, long d, long e, long f
     return result;
 }
 
-// -- Where the ring lies --
+// -- The address of the ring --
 
 static unsigned char* place_ring(int fd, uint64_t capacity) {
     size_t length = METADATA_BYTES + 2 * capacity;
@@ -131,8 +131,8 @@ struct positions {
     uint64_t write_pos, tail_pos;
 };
 
-// Elements are loaded in any order, by the instruction's definition: good enough for a first look
-// where an old tail_pos is harmless, since it is looked at again behind the copy.
+// By its definition, the instruction loads elements in any order. That is enough for the first
+// check: an old tail_pos is harmless there, because it is loaded again after the copy.
 static struct positions gathered(const struct source* source) {
     uint64_t own[2] = {source->at, ~source->at};
     const void* at[4] = {source->ring + AT_WRITE_POS, &own[0], source->ring + AT_TAIL_POS, &own[1]};
@@ -205,7 +205,7 @@ static bool one(struct source* source) {
     }
 }
 
-// -- How it sleeps, and who --
+// -- How it sleeps, and in which thread --
 
 static void mask_relief(int how) {
     sigset_t relief;
@@ -268,7 +268,7 @@ static void begin(struct source* source) {
     if (pthread_create(&source->thread, NULL, run, source) != 0) errx(1, "pthread_create");
 }
 
-// MEMBARRIER_CMD_GLOBAL: the kernel waits until all processors have been elsewhere.
+// MEMBARRIER_CMD_GLOBAL: the kernel waits until every processor has passed a quiescent state.
 static void* barriers(void* nothing) {
     const struct timespec pause = {0, 3000000};
     for (;;) {

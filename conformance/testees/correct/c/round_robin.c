@@ -6,7 +6,7 @@
 //   BUDGET  events of one CPU in a round     MILLISECONDS  the longest wait
 //   PLACE   0: it waits at each CPU in turn; 1: always at the first one, even when that has ended
 //   TIMER   1: it waits without a limit, and setitimer's signal ends the wait
-//   FLAGS   0: asks only the CPU where it waits to be woken; 1: asks all of them
+//   FLAGS   0: sets need_wake only on the CPU where it waits; 1: on all of them
 #include "contract.h"
 
 #include <linux/futex.h>
@@ -43,7 +43,7 @@ static struct source* sources;
 static struct report report;
 
 #define FIELD(source, offset) (*(word*)((source)->ring + (offset)))
-// x86-64 keeps loads in order; the compiler has to be told.
+// x86-64 keeps loads in order. Only the compiler needs the fence.
 #define COMPILER_BARRIER() __asm__ volatile("" ::: "memory")
 
 static void give_up(struct source* source, const char* reason) {

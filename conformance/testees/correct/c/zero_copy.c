@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Copies nothing: makes the record from the event in the ring, and keeps it only if tail_pos has
-// not passed the event after the last byte was read (E6). The record of a torn event is taken back.
+// Copies nothing: makes the record from the event in the ring. Keeps it only if tail_pos has not
+// passed the event after the last byte was read (E6). The record of a torn event is taken back.
 // With -DSCATTERED it also checks tail_pos after the digest and after the type.
 #include "contract.h"
 
@@ -54,7 +54,7 @@ static void open_view(struct view* view) {
     view->cursor = acquire(view, AT_TAIL_POS);
 }
 
-// Whether all that was read from the cursor on was whole; if not, moves the cursor to tail_pos.
+// Whether all bytes read since the cursor were whole. If not, moves the cursor to tail_pos.
 static bool still_whole(struct view* view) {
     atomic_thread_fence(memory_order_acquire);
     uint64_t tail = acquire(view, AT_TAIL_POS);

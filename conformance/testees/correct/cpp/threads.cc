@@ -142,7 +142,7 @@ class Consumer {
         for (Bytes rest(block_); !over_;) {
             shape found{};
             // An event cut off at the end of the block is read again with the next block, which
-            // also shows a size that cannot be right.
+            // also shows an impossible size.
             if (!shape_of(rest.data(), rest.size(), &found)) break;
             position_ += found.event_size;
             deliver(rest.first(found.event_size), found);

@@ -5,7 +5,7 @@
 //
 // Built with -ldflags=-X=main.moving=yes, the goroutines move between threads as the runtime likes:
 // each sleep may be on another thread. They sleep with an absolute limit, and leave garbage for the
-// collector, which also runs thirty times a second, so that some thread is always at work.
+// collector. It also runs thirty times a second, so that some thread is always at work.
 package main
 
 import (

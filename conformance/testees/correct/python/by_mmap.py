@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """One thread for all CPUs, with the module mmap and memoryview casts: an aligned 64-bit number is
-read with one instruction. A lock of the interpreter (`lock cmpxchg`) stands between
-the flag and the second look. Waits 50 ms at most."""
+read with one instruction. A lock of the interpreter (`lock cmpxchg`) is the barrier
+between the flag and the second check. Waits 50 ms at most."""
 import ctypes
 import errno
 import mmap
