@@ -14,16 +14,11 @@
 #include <cstring>
 
 #include "conformance/tracer/engine.h"
-#include "conformance/tracer/injection.h"
 #include "conformance/tracer/memory.h"
 
 namespace kmes::conformance {
 namespace {
 
-// One page for paths, and one for each simultaneous system call with a rewritten vector of pointers
-// (redirect.cc).
-constexpr size_t kScratchSlots = 64;
-constexpr uint64_t kScratchBytes = kPageBytes * (1 + kScratchSlots);
 constexpr rlim_t kSpareDescriptors = 16;
 
 bool is_writable(pid_t tid, uint64_t address, size_t size_bytes) {
@@ -44,11 +39,11 @@ bool Tracer::Engine::ensure_scratch(Injection& injection, Thread& thread) {
     Process& process = process_of(thread);
     if (process.scratch != 0) return true;
     const int64_t address =
-        injection.call(SYS_mmap, 0, kScratchBytes, PROT_READ | PROT_WRITE,
+        injection.call(SYS_mmap, 0, ScratchSlots::kBytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, ~uint64_t{0}, 0);
     if (address < 0) return false;
     process.scratch = static_cast<uint64_t>(address);
-    if (is_testee(thread)) scratch_slots_.assign(kScratchSlots, false);
+    if (is_testee(thread)) pointers_.slots().begin();
     return true;
 }
 
@@ -83,12 +78,17 @@ int64_t Tracer::Engine::open_path(Injection& injection, Thread& thread, const st
     return again;
 }
 
-// Moves the fd to a number from least_fd_ on. Returns the old number if none is free.
+void Tracer::Engine::set_attach_call(AttachCall form, int least_fd) {
+    attach_.form = form;
+    attach_.least_fd = least_fd;
+}
+
+// Moves the fd to a number from attach_.least_fd on. Returns the old number if none is free.
 int64_t Tracer::Engine::move_fd_up(Injection& injection, int64_t fd) {
-    if (fd < 0 || fd >= least_fd_) return fd;
+    if (fd < 0 || fd >= attach_.least_fd) return fd;
     const auto from = static_cast<uint64_t>(fd);
     const int64_t higher =
-        injection.call(SYS_fcntl, from, F_DUPFD_CLOEXEC, static_cast<uint64_t>(least_fd_));
+        injection.call(SYS_fcntl, from, F_DUPFD_CLOEXEC, static_cast<uint64_t>(attach_.least_fd));
     if (higher < 0) return fd;
     injection.call(SYS_close, from);
     return higher;
@@ -99,7 +99,7 @@ int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachA
     int64_t failed = 0;
     for (const BufferId id : answer.buffers) {
         const int64_t fd = move_fd_up(
-            injection, open_runner_fd(injection, thread, files_.at(id).metadata_fd, O_RDWR));
+            injection, open_runner_fd(injection, thread, buffers_.at(id).metadata_fd, O_RDWR));
         if (fd < 0) {
             failed = fd;
             break;
@@ -110,7 +110,7 @@ int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachA
     for (const int fd : fds) injection.call(SYS_close, static_cast<uint64_t>(fd));
     fds.clear();
     if (!is_honest_shortage(failed)) {
-        // (A killed thread is no such case.)
+        // ESRCH: the thread was killed, and the testee's rights are not the reason.
         const auto reason = failed == -ESRCH ? TracerTrouble::Reason::none_known
                                              : TracerTrouble::Reason::its_rights;
         push(thread,
@@ -123,8 +123,8 @@ int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachA
 }
 
 void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& registers) {
-    const bool is_foreign = testee_ != 0 && thread.process != testee_;
-    if (!is_foreign) testee_ = thread.process;
+    const bool is_foreign = tracees_.testee() != 0 && !is_testee(thread);
+    if (!is_foreign) tracees_.choose_testee(thread.process);
     Injection injection(*this, thread);
     // Moves the thread to the exit of a call without effect, so that every answer is given in the
     // same way. That call is kmes_attach itself, which writes nothing here, whatever the kernel
@@ -136,19 +136,21 @@ void Tracer::Engine::serve_attach(Thread& thread, const user_regs_struct& regist
         push(thread, ForeignAttach{thread.process});
         return;
     }
-    if (!attached_) choose_report(process_of(thread));
-    attached_ = true;
+    if (!end_.is_attached() && process_of(thread).reports_to_output)
+        output_.take_report_from_output();
+    end_.note_attach();
     Attached event;
     event.pid = thread.process;
     event.tid = thread.tid;
-    event.request = {thread.process, thread.tid, attach_calls_++};
-    if (attach_call_ == AttachCall::kAllCpus)
+    event.request = {thread.process, thread.tid, attach_.calls++};
+    event.site = call_site(thread, registers);
+    if (attach_.form == AttachCall::kAllCpus)
         serve_all_cpus(injection, thread, registers, std::move(event));
     else
         serve_one_cpu(injection, thread, registers, std::move(event));
 }
 
-// Call it if the testee's memory cannot be read: then no call can be served.
+// For a testee whose memory cannot be read: no call can be served then.
 void Tracer::Engine::note_unreadable(Thread& thread) {
     push(thread, TracerTrouble{thread.tid,
                                "the memory of the testee cannot be read, because the process "
@@ -157,12 +159,12 @@ void Tracer::Engine::note_unreadable(Thread& thread) {
 }
 
 void Tracer::Engine::note_attached(BufferId id, const AttachAnswer& answer) {
-    files_.at(id).attach_call = attach_calls_;
-    files_.at(id).told_capacity_bytes = answer.capacity_bytes;
+    buffers_.note_attached(id, attach_.calls);
+    buffers_.note_capacity(id, answer.capacity_bytes);
 }
 
 AttachAnswer Tracer::Engine::ask_handler(const AttachRequest& request) const {
-    return attach_handler_ ? attach_handler_(request) : AttachAnswer{EAGAIN, {}, 0};
+    return handlers_.attach ? handlers_.attach(request) : AttachAnswer{EAGAIN, {}, 0};
 }
 
 // Returns all fds or none; ERANGE with the number needed.
@@ -221,7 +223,7 @@ void Tracer::Engine::serve_one_cpu(Injection& injection, Thread& thread,
     const uint64_t capacity_at = registers.rsi;
     event.request.cpu = cpu;
     event.request.asks_for_count =
-        cpu == kAskForCount && attach_call_ == AttachCall::kOneCpuOrCount;
+        cpu == kAskForCount && attach_.form == AttachCall::kOneCpuOrCount;
     errno = 0;
     if (!read_value<uint64_t>(thread.tid, capacity_at) && errno == EPERM) note_unreadable(thread);
     AttachAnswer answer;
@@ -236,6 +238,10 @@ void Tracer::Engine::serve_one_cpu(Injection& injection, Thread& thread,
         return finish_attach(injection, thread, std::move(event));
     }
     if (answer.error == 0 && cpu >= answer.buffers.size()) answer.error = EINVAL;
+    if (answer.error == 0 && answer.device) {
+        attach_cpu_by_device(injection, thread, *answer.device, capacity_at, event);
+        return finish_attach(injection, thread, std::move(event));
+    }
     if (answer.error == 0) {
         answer.buffers = {answer.buffers[cpu]};
         answer.error = give_fds(injection, thread, answer, event.fds);

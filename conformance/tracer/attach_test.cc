@@ -49,7 +49,7 @@ TEST_P(AttachTest, GivesCloseOnExecFdsThatCanBeMapped) {
     EXPECT_TRUE(ended.mapped);
     EXPECT_EQ(attaches, 1);
     EXPECT_EQ(maps, 2);
-    EXPECT_EQ(run.tracer.standard_output(), kAttachedTwo);
+    EXPECT_EQ(run.tracer.output().standard_output(), kAttachedTwo);
     EXPECT_EQ(run.tracer.interception(), GetParam());
 }
 
@@ -62,7 +62,7 @@ TEST_P(AttachTest, AnswersTooFewSlotsAndBadPointersAsAKernel) {
     });
     EXPECT_EQ(ended.exit_status, 0);
     EXPECT_EQ(
-        run.tracer.standard_output(),
+        run.tracer.output().standard_output(),
         "question 34\nneeded 2\ntoo few 34\nneeded 2\nuntouched -7\nbad array 14\nbad count 14\n"
         "bad capacity 14\nread-only array 14\nright 0\n");
     EXPECT_EQ(errors, (std::vector<int>{ERANGE, ERANGE, EFAULT, EFAULT, EFAULT, EFAULT, 0}));
@@ -71,13 +71,15 @@ TEST_P(AttachTest, AnswersTooFewSlotsAndBadPointersAsAKernel) {
 TEST_P(AttachTest, GivesTheErrorThatTheRunnerChooses) {
     for (const int error : {EAGAIN, EPERM, EMFILE, ENOMEM}) {
         TestRun run(options_for(GetParam()));
-        run.tracer.set_attach_handler(
-            [&](const AttachRequest&) { return AttachAnswer{error, {}, 0}; });
+        run.tracer.handlers().attach = [&](const AttachRequest&) {
+            return AttachAnswer{error, {}, 0};
+        };
         run.start("attach");
         const Ended ended = run.finish();
         EXPECT_EQ(ended.exit_status, 3);
         EXPECT_TRUE(ended.attached);
-        EXPECT_EQ(run.tracer.standard_output(), "attach failed " + std::to_string(error) + "\n");
+        EXPECT_EQ(run.tracer.output().standard_output(),
+                  "attach failed " + std::to_string(error) + "\n");
     }
 }
 
@@ -85,14 +87,14 @@ TEST_P(AttachTest, MakesFreshFdsForEveryCall) {
     TestRun run(options_for(GetParam()));
     run.start("attach-twice");
     EXPECT_EQ(run.finish().exit_status, 0);
-    EXPECT_EQ(run.tracer.standard_output(), "fresh fd 1\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "fresh fd 1\n");
 }
 
 TEST_P(AttachTest, GivesAllFdsOrNoneAndNeedsNoneForItself) {
     TestRun run(options_for(GetParam()));
     run.start("few-descriptors");
     EXPECT_EQ(run.finish().exit_status, 0);
-    EXPECT_EQ(run.tracer.standard_output(),
+    EXPECT_EQ(run.tracer.output().standard_output(),
               "one too few 24\nnone left open 1\nmapped 0\nlimit kept 1\n");
 }
 
@@ -102,12 +104,12 @@ TEST_P(AttachTest, StartsTheTesteeAsTheContractSays) {
     TestRun run(options);
     run.start("environment");
     EXPECT_EQ(run.finish().exit_status, 0);
-    EXPECT_EQ(run.tracer.standard_output(),
+    EXPECT_EQ(run.tracer.output().standard_output(),
               "report flags 1024\nreport close-on-exec 0\nlowest free 4\ninput empty 0\n"
               "SIGCHLD blocked 0\nleads session 1\nscratch variable 1\n");
-    EXPECT_EQ(run.tracer.standard_error(), "to standard error\n");
-    EXPECT_EQ(run.tracer.read_report(), "E 0 1\n");
-    EXPECT_EQ(run.tracer.read_report(), "");
+    EXPECT_EQ(run.tracer.output().standard_error(), "to standard error\n");
+    EXPECT_EQ(run.tracer.output().read_report(), "E 0 1\n");
+    EXPECT_EQ(run.tracer.output().read_report(), "");
 }
 
 // By the contract: descriptor 1 if the variable is not set.
@@ -116,16 +118,17 @@ TEST(Report, IsTheStandardOutputOfAProgramWithoutTheVariable) {
     run.tracer.start({"sh", "-c", "echo before; exec env -u KMES_REPORT_FD \"$0\" few-descriptors",
                       testdata("testee")});
     EXPECT_EQ(run.finish().exit_status, 0);
-    EXPECT_EQ(run.tracer.read_report(),
+    EXPECT_EQ(run.tracer.output().read_report(),
               "one too few 24\nnone left open 1\nmapped 0\nlimit kept 1\n");
-    EXPECT_EQ(run.tracer.standard_output(), "before\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "before\n");
 }
 
 TEST(ReportWrites, AreShownBeforeTheyAreDone) {
     TestRun run;
     std::vector<ReportWrite> writes;
-    run.tracer.set_report_write_handler(
-        [&writes](const ReportWrite& write) { writes.push_back(write); });
+    run.tracer.handlers().report_write = [&writes](const ReportWrite& write) {
+        writes.push_back(write);
+    };
     run.start("report");
     EXPECT_EQ(run.finish().exit_status, 0);
     ASSERT_EQ(writes.size(), 3u);
@@ -143,7 +146,7 @@ TEST_P(AttachTest, ServesStaticPrograms) {
     TestRun run(options_for(GetParam()));
     run.start("attach", "testee_static");
     EXPECT_EQ(run.finish().exit_status, 0);
-    EXPECT_EQ(run.tracer.standard_output(), kAttachedTwo);
+    EXPECT_EQ(run.tracer.output().standard_output(), kAttachedTwo);
 }
 
 TEST_P(AttachTest, ServesWhatAWrapperStarts) {
@@ -162,7 +165,7 @@ TEST_P(AttachTest, ServesWhatAWrapperStarts) {
         EXPECT_EQ(ended.kind, EndKind::kExited) << ended.text;
         EXPECT_EQ(ended.exit_status, 0) << ended.text;
         EXPECT_TRUE(ended.attached);
-        EXPECT_EQ(run.tracer.standard_output(), kAttachedTwo) << command.back();
+        EXPECT_EQ(run.tracer.output().standard_output(), kAttachedTwo) << command.back();
     }
 }
 
@@ -170,7 +173,7 @@ TEST_P(AttachTest, ServesATesteeThatClosesEverythingFrom3Up) {
     TestRun run(options_for(GetParam()));
     run.start("close-all");
     EXPECT_EQ(run.finish().exit_status, 0);
-    EXPECT_EQ(run.tracer.standard_output(), "still there 42\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "still there 42\n");
 }
 
 // Handlers for SIGSEGV and SIGTRAP, a timer every 200 us, 200 attaches of two fds each.
@@ -182,7 +185,7 @@ TEST_P(AttachTest, IsNotDisturbedBySignals) {
         attaches += std::holds_alternative<Attached>(event) ? 1 : 0;
     });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    EXPECT_EQ(run.tracer.standard_output(), "attached 2\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "attached 2\n");
     EXPECT_EQ(attaches, 200u);
     EXPECT_TRUE(run.tracer.mappings().empty());
 }
@@ -199,8 +202,8 @@ TEST_P(AttachTest, ServesAnInterpreter) {
             run.buffers[1]->wake();
         }
     });
-    EXPECT_EQ(ended.exit_status, 0) << ended.text << run.tracer.standard_error();
-    EXPECT_EQ(run.tracer.standard_output(), "attached 2, byte 42, word 1\n");
+    EXPECT_EQ(ended.exit_status, 0) << ended.text << run.tracer.output().standard_error();
+    EXPECT_EQ(run.tracer.output().standard_output(), "attached 2, byte 42, word 1\n");
 }
 
 // The testee installs its own filter after a first attach. The filter permits a second attach and
@@ -251,14 +254,14 @@ TEST(OuterFilter, IsFoundOutAndWorkedBelow) {
     run.start("attach");
     EXPECT_EQ(run.finish().exit_status, 0);
     EXPECT_EQ(run.tracer.interception(), Interception::kEveryCall);
-    EXPECT_EQ(run.tracer.standard_output(), kAttachedTwo);
+    EXPECT_EQ(run.tracer.output().standard_output(), kAttachedTwo);
 
     options.interception = Interception::kSeccomp;  // the proof that the filter is there
     TestRun outranked(options);
     outranked.start("attach");
     const Ended ended = outranked.finish();
     EXPECT_FALSE(ended.attached);
-    EXPECT_EQ(outranked.tracer.standard_output(), "attach failed 38\n");
+    EXPECT_EQ(outranked.tracer.output().standard_output(), "attach failed 38\n");
 }
 
 TEST(AddBuffer, RefusesWhatCannotBeServed) {

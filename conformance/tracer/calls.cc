@@ -71,6 +71,7 @@ bool add_frames(const ModuleTable& modules, uint64_t address, std::vector<CodeFr
     if (line.empty()) return true;
     frames.back().place = frames.back().id = line;
     frames.back().has_source = true;
+    frames.back().is_library |= is_library_at(file, offset);
     return true;
 }
 
@@ -127,6 +128,11 @@ std::string caller_text(const CodePlace& code, const std::shared_ptr<const Stack
     const std::vector<CodeFrame> frames = CallReader().frames(code, stack);
     const std::size_t index = authors_frame(frames, [](const std::string&) { return false; });
     return index == 0 ? "" : ", for " + frame_text(frames, index);
+}
+
+std::string instruction_text(const CodePlace& code,
+                             const std::shared_ptr<const StackSnapshot>& stack) {
+    return code.describe() + caller_text(code, stack);
 }
 
 std::string frame_text(const std::vector<CodeFrame>& frames, std::size_t index) {

@@ -62,6 +62,10 @@ std::string frame_text(const std::vector<CodeFrame>& frames, std::size_t index);
 std::string caller_text(const CodePlace& code,
                         const std::shared_ptr<const tracing::StackSnapshot>& stack);
 
+// Returns the instruction, and then its caller_text.
+std::string instruction_text(const CodePlace& code,
+                             const std::shared_ptr<const tracing::StackSnapshot>& stack);
+
 }  // namespace kmes::conformance
 
 #endif  // CONFORMANCE_TRACER_CALLS_H_

@@ -10,6 +10,7 @@
 #include <random>
 #include <set>
 
+#include "conformance/tracer/backtrace.h"
 #include "conformance/tracer/source_line.h"
 #include "conformance/tracer/testing.h"
 
@@ -17,6 +18,7 @@ namespace kmes::conformance {
 namespace {
 
 using ::testing::ContainsRegex;
+using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::StartsWith;
 using tracer_testing::testdata;
@@ -25,6 +27,8 @@ using tracer_testing::TestRun;
 struct Access {
     std::uint64_t offset_bytes = 0;
     std::vector<CodeFrame> frames;
+    CodePlace code{};
+    std::shared_ptr<const tracing::StackSnapshot> stack{};
 };
 
 TracerOptions with_stacks() {
@@ -37,18 +41,19 @@ TracerOptions with_stacks() {
 std::vector<Access> accesses_of(TestRun& run, std::size_t most) {
     std::vector<Access> accesses;
     const auto mapped = run.next<Mapped>();
-    if (!mapped || !run.tracer.guard_pages(mapped->mapping.id, 0, 2)) return accesses;
+    if (!mapped || !run.tracer.guards().add(mapped->mapping.id, 0, 2)) return accesses;
     CallReader reader;
     run.finish([&](const TracerEvent& event) {
-        // After this, nobody wakes the program.
+        // After this, no thread wakes the program.
         if (std::holds_alternative<FutexWait>(event)) return run.tracer.kill_all();
         const auto* hit = std::get_if<GuardHit>(&event);
         if (hit == nullptr) return;
-        accesses.push_back({hit->place.offset_bytes, reader.frames(hit->code, hit->stack)});
+        accesses.push_back(
+            {hit->place.offset_bytes, reader.frames(hit->code, hit->stack), hit->code, hit->stack});
         if (accesses.size() >= most)
             run.tracer.kill_all();
         else
-            run.tracer.step_guarded(hit->tid);
+            run.tracer.guards().step(hit->tid);
     });
     return accesses;
 }
@@ -71,10 +76,9 @@ std::vector<std::string> texts_of(const std::vector<Access>& accesses) {
     return texts;
 }
 
-// Returns what the comments of callers.cc expect, in the order of execution: is_replaced() comes
-// first in the file and is called last but one.
+// Returns the expected texts in the comments of the source, in the order of the file.
 std::vector<std::string> wanted_of(const std::string& source) {
-    std::ifstream lines(source);
+    std::ifstream lines(testdata(source));
     std::vector<std::string> wanted;
     std::string line;
     for (int number = 1; std::getline(lines, line); ++number) {
@@ -82,13 +86,19 @@ std::vector<std::string> wanted_of(const std::string& source) {
         if (at == std::string::npos || line.find(';') == std::string::npos) continue;
         const std::string text = line.substr(at + 5);
         const std::size_t via = text.find(" via ");
-        std::string place = text.substr(0, via) + "() callers.cc:" + std::to_string(number);
+        std::string place = text.substr(0, via) + "() " + source + ":" + std::to_string(number);
         if (via != std::string::npos)
             place += " (via " + text.substr(via + 5, text.find('*') - via - 5);
         wanted.push_back(std::move(place));
     }
-    if (wanted.size() > 2) std::rotate(wanted.begin(), wanted.begin() + 1, wanted.end() - 1);
     return wanted;
+}
+
+// Each text begins as the expected one, which may lack the rest of a name.
+::testing::Matcher<std::vector<std::string>> BeginAs(const std::vector<std::string>& texts) {
+    std::vector<::testing::Matcher<std::string>> each;
+    for (const std::string& text : texts) each.push_back(StartsWith(text));
+    return ElementsAreArray(each);
 }
 
 class CallsTest : public testing::TestWithParam<const char*> {};
@@ -99,14 +109,102 @@ TEST_P(CallsTest, EachAccessIsShownAtItsPlaceInTheProgram) {
     TestRun run(with_stacks(), 1);
     run.start("", GetParam());
     const std::vector<std::string> texts = texts_of(accesses_of(run, 1000));
-    std::vector<::testing::Matcher<std::string>> wanted;
-    for (const std::string& text : wanted_of(testdata("callers.cc")))
-        wanted.push_back(StartsWith(text));
-    ASSERT_FALSE(wanted.empty());
+    std::vector<std::string> places = wanted_of("callers.cc");
+    ASSERT_GT(places.size(), 2u);
+    // In the order of execution: is_replaced() comes first in the file and is called last but one.
+    std::rotate(places.begin(), places.begin() + 1, places.end() - 1);
     // (memcpy reads in several places.)
-    ASSERT_GE(texts.size(), wanted.size()) << testing::PrintToString(texts);
-    EXPECT_THAT(std::vector(texts.begin(), texts.begin() + static_cast<long>(wanted.size())),
-                ElementsAreArray(wanted));
+    ASSERT_GE(texts.size(), places.size()) << testing::PrintToString(texts);
+    EXPECT_THAT(std::vector(texts.begin(), texts.begin() + static_cast<long>(places.size())),
+                BeginAs(places));
+}
+
+// The place of each system call that the tracer reports, until the program ends or sleeps.
+std::map<std::string, std::string> texts_of_calls(TestRun& run) {
+    std::map<std::string, std::string> texts;
+    CallReader reader;
+    const auto put = [&](const std::string& call, const CallSite& site) {
+        EXPECT_TRUE(site.stack) << call;
+        const std::vector<CodeFrame> frames = reader.frames(site.code, site.stack);
+        texts[call] =
+            frame_text(frames, authors_frame(frames, [](const std::string&) { return false; }));
+    };
+    run.finish([&](const TracerEvent& event) {
+        if (const auto* attached = std::get_if<Attached>(&event)) put("attach", attached->site);
+        if (const auto* mapped = std::get_if<Mapped>(&event)) put("map", mapped->site);
+        const auto* wait = std::get_if<FutexWait>(&event);
+        if (wait == nullptr) return;
+        put("wait", wait->site);
+        run.tracer.kill_all();  // after this, no thread wakes the program
+    });
+    return texts;
+}
+
+TEST_P(CallsTest, ASystemCallIsShownAtItsPlaceInTheProgram) {
+    for (const Interception interception : {Interception::kSeccomp, Interception::kEveryCall}) {
+        TracerOptions options = with_stacks();
+        options.interception = interception;
+        TestRun run(options, 1);
+        run.start("", GetParam());
+        std::map<std::string, std::string> texts = texts_of_calls(run);
+        EXPECT_THAT(texts["attach"], ContainsRegex("^main[(][)] callers.cc:[0-9]+ [(]via syscall"));
+        EXPECT_THAT(texts["map"], ContainsRegex("^main[(][)] callers.cc:[0-9]+ [(]via .*mmap"));
+    }
+}
+
+class LeafsTest : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Builds, LeafsTest,
+                         testing::Values("callers_leaf_O0", "callers_leaf_O2",
+                                         "callers_leaf_no_tables"),
+                         [](const auto& info) { return std::string(info.param); });
+
+TEST_P(LeafsTest, TheCallerOfCodeWithoutUnwindTablesIsKnown) {
+    TestRun run(with_stacks(), 1);
+    run.start("", GetParam());
+    EXPECT_THAT(texts_of(accesses_of(run, 1000)), BeginAs(wanted_of("callers_leaf.c")));
+}
+
+TEST(Calls, TheCallerIsKnownWithoutUnwindTablesAndSymbols) {
+    TestRun run(with_stacks(), 1);
+    run.start("", "callers_leaf_stripped");
+    const std::vector<Access> accesses = accesses_of(run, 1000);
+    ASSERT_GE(accesses.size(), 6u);
+    for (std::size_t i = 0; i < 6; ++i) {
+        ASSERT_GE(accesses[i].frames.size(), 2u) << i;
+        EXPECT_THAT(accesses[i].frames[1].place,
+                    ContainsRegex("^callers_leaf_stripped[+]0x[0-9a-f]+$"));
+        EXPECT_NE(accesses[i].frames[1].place, accesses[i].frames[0].place);
+    }
+    EXPECT_NE(accesses[0].frames[1].place, accesses[1].frames[1].place);
+}
+
+// A testee can have any registers and any stack.
+TEST(Calls, AnyStackIsRead) {
+    for (const char* program : {"callers_leaf_O2", "callers_leaf_stripped"}) {
+        TestRun run(with_stacks(), 1);
+        run.start("", program);
+        const std::vector<Access> accesses = accesses_of(run, 1000);
+        ASSERT_GE(accesses.size(), 6u);
+        std::mt19937_64 random(1);
+        CallReader reader;
+        for (int i = 0; i < 2000; ++i) {
+            const Access& access = accesses[random() % accesses.size()];
+            auto stack = std::make_shared<tracing::StackSnapshot>(*access.stack);
+            const std::uint64_t words = stack->bytes.size() / 8;
+            for (int k = 0; k < 8 && words > 0; ++k) {
+                // A place in the program, on the stack, or anywhere.
+                const std::uint64_t values[] = {stack->registers.rip + random() % 512 - 256,
+                                                stack->registers.rsp + random() % 256, random()};
+                std::memcpy(&stack->bytes[8 * (random() % std::min<std::uint64_t>(words, 16))],
+                            &values[random() % 3], 8);
+            }
+            if (i % 4 == 0) stack->registers.rbp = random();
+            if (i % 8 == 1) stack->registers.rsp = ~std::uint64_t{0} - random() % 64;
+            if (i % 8 == 2) stack->registers.rip += random() % 64;
+            if (i % 8 == 3) stack->bytes.resize(random() % 64);
+            EXPECT_LE(reader.frames(access.code, stack).size(), 64u);
+        }
+    }
 }
 
 TEST(Calls, AProgramWithoutSymbolsIsShownByItsOffsets) {
@@ -139,15 +237,21 @@ void make_buffer(std::uint8_t* page) {
     std::memcpy(page + 24, &data_offset, sizeof data_offset);
 }
 
-// Runs the consumer until it sleeps. Returns nothing if it was not built.
-std::vector<std::string> texts_of_consumer(const std::string& name) {
+// Returns false if the consumer was not built.
+bool start_consumer(TestRun& run, const std::string& name) {
     const std::string folder = "conformance/testees/";
     std::ifstream toolchain(folder + name + ".toolchain");
     std::string version;
-    if (!std::getline(toolchain, version) || version == "none") return {};
-    TestRun run(with_stacks(), 1);
+    if (!std::getline(toolchain, version) || version == "none") return false;
     make_buffer(run.buffers[0]->metadata());
     run.start("", "../../testees/" + name);
+    return true;
+}
+
+// Runs the consumer until it sleeps. Returns nothing if it was not built.
+std::vector<std::string> texts_of_consumer(const std::string& name) {
+    TestRun run(with_stacks(), 1);
+    if (!start_consumer(run, name)) return {};
     return texts_of(accesses_of(run, 20));
 }
 
@@ -158,6 +262,15 @@ TEST(Calls, AConsumerInGo) {
                            ContainsRegex("^takeBuffer[(][)] consumer.go:[0-9]+ [(]via load[)]$")));
     EXPECT_THAT(texts, ::testing::Contains(
                            ContainsRegex("^drain[(][)] consumer.go:[0-9]+ [(]via load[)]$")));
+}
+
+TEST(Calls, ASystemCallOfAConsumerInGo) {
+    TestRun run(with_stacks(), 1);
+    if (!start_consumer(run, "go_consumer")) GTEST_SKIP() << "there was no go";
+    std::map<std::string, std::string> texts = texts_of_calls(run);
+    EXPECT_THAT(texts["attach"], ContainsRegex("^attach[(][)] consumer.go:[0-9]+ [(]via Syscall"));
+    EXPECT_THAT(texts["map"], ContainsRegex("^takeBuffer[(][)] consumer.go:[0-9]+ [(]via Mmap"));
+    EXPECT_THAT(texts["wait"], ContainsRegex("^[a-zA-Z]+[(][)] consumer.go:[0-9]+ [(]via Sys"));
 }
 
 class RustTest : public testing::TestWithParam<const char*> {};
@@ -171,6 +284,35 @@ TEST_P(RustTest, AConsumerInRust) {
     EXPECT_THAT(texts, ::testing::Contains(
                            ContainsRegex("^drain[(][)] consumer.rs:[0-9]+ [(]via load[)]$")));
     EXPECT_THAT(texts, ::testing::Each(ContainsRegex(" consumer.rs:[0-9]+")));
+}
+
+TEST_P(RustTest, ASystemCallOfAConsumerInRust) {
+    TestRun run(with_stacks(), 1);
+    if (!start_consumer(run, GetParam())) GTEST_SKIP() << "there was no rustc";
+    std::map<std::string, std::string> texts = texts_of_calls(run);
+    EXPECT_THAT(texts["attach"], ContainsRegex("^[a-z_]+[(][)] consumer.rs:[0-9]+ [(]via syscall"));
+    EXPECT_THAT(texts["map"], ContainsRegex("^[a-z_]+[(][)] consumer.rs:[0-9]+ [(]via .*mmap"));
+    EXPECT_THAT(texts["wait"], ContainsRegex("^[a-z_]+[(][)] consumer.rs:[0-9]+ [(]via syscall"));
+}
+
+// The functions of scopes.S, in the order of the code. A library has a * after its name.
+std::vector<std::string> functions_of(const std::string& path) {
+    std::vector<std::string> functions;
+    for (std::uint64_t offset = 0x1000; offset < 0x1100; ++offset) {
+        for (const tracing::SourceFrame& frame : tracing::source_frames_at(path, offset)) {
+            EXPECT_EQ(frame.is_library, tracing::is_library_at(path, offset));
+            std::string function = frame.function + (frame.is_library ? "*" : "");
+            if (functions.empty() || functions.back() != function)
+                functions.push_back(std::move(function));
+        }
+    }
+    return functions;
+}
+
+TEST(Calls, FunctionsAreFoundInScopesOfAnyLanguage) {
+    EXPECT_THAT(functions_of(testdata("scopes")),
+                ElementsAre("atomicLoad*", "in_union", "in_interface*", "in_class*", "in_structure",
+                            "in_enumeration*", "in_namespace", "next", "load*"));
 }
 
 // Frames of a damaged file may be wrong, but reading them must end without a crash.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Stops tracing the whole run, and leaves it stopped by SIGSTOP so that another program can trace
-// it. Knows nothing of what follows.
+// it. Knows nothing of that program.
 
 #include <sys/ptrace.h>
 
@@ -13,31 +13,30 @@ namespace kmes::conformance {
 
 bool Tracer::Engine::detach(TimePoint deadline) {
     // With a filter, the filtered calls would return ENOSYS without a tracer.
-    if (interception_ != Interception::kEveryCall || testee_ == 0 || ended_) return false;
+    if (program_.interception() != Interception::kEveryCall || tracees_.testee() == 0 ||
+        end_.is_over())
+        return false;
     for (size_t i = 0; i < mappings_.size(); ++i) release_guards(i);
     if (!freeze_all(deadline)) return false;
-    const pid_t pid = testee_;
-    let_apart();
+    const pid_t pid = tracees_.testee();
+    processor_.let_apart(tracees_.all_threads());
     // The signal is pending before the threads resume, so none executes another instruction.
     if (kill(pid, SIGSTOP) != 0) return false;
-    for (auto& [tid, thread] : threads_) {
+    for (auto& [tid, thread] : tracees_.threads()) {
         if (!is_testee(thread)) continue;
-        arm_watchpoints(thread);  // no guard is left: disarm
+        // No guard is left, so this disarms the watchpoints.
+        stepping_.watchpoints().arm(tid, thread.step.watched, mappings_.guarded_metadata_page());
         settle_signals(thread);
-        const long signal_number = thread.now == StopKind::kSignal ? thread.deliver_signal : 0;
+        const long signal_number = thread.now == StopKind::kSignal ? thread.signal.deliver : 0;
         ptrace(PTRACE_DETACH, tid, 0, signal_number);
     }
-    std::erase_if(threads_, [this](const auto& entry) { return is_testee(entry.second); });
-    backlog_.clear();
+    tracees_.remove_testee_threads();
+    stops_.clear_backlog();
     events_.clear();
-    frozen_ = false;
-    Ended ended;
-    ended.kind = EndKind::kKilled;
-    ended.pid = pid;
-    ended.attached = attached_;
-    ended.mapped = !mappings_.empty();
+    tracees_.set_frozen(false);
+    Ended ended = end_.begin(EndKind::kKilled, pid, !mappings_.is_empty());
     ended.text = "let go";
-    ended_ = ended;
+    end_.set(std::move(ended));
     return true;
 }
 

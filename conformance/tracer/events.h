@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What the tracer reports: one struct for each kind of action of a testee that may have to be
-// judged. Facts only, no verdicts. The thread of an event stays stopped until the next
-// Tracer::wait. After Tracer::hold it stays stopped until Tracer::release.
+// The events of the tracer: one struct for each kind of testee action that may have to be judged.
+// Facts only, no verdicts. The thread of an event stays stopped until the next Tracer::wait. After
+// Tracer::hold it stays stopped until Tracer::release.
 
 #ifndef CONFORMANCE_TRACER_EVENTS_H_
 #define CONFORMANCE_TRACER_EVENTS_H_
@@ -23,6 +23,13 @@ namespace kmes::conformance {
 // Nothing happened before the deadline.
 struct TimedOut {};
 
+// The place in the program of a system call. Empty, with a null stack, unless
+// TracerOptions::keep_stacks.
+struct CallSite {
+    CodePlace code;
+    std::shared_ptr<const tracing::StackSnapshot> stack{};  // for CallReader
+};
+
 // A `kmes_attach` call has been served (held at the exit of the call). `error` is the errno that
 // the testee gets, 0 for success.
 struct Attached {
@@ -34,7 +41,8 @@ struct Attached {
     std::vector<int> fds;
     uint64_t capacity_bytes = 0;  // as written to *capacity
     int32_t count_written = -1;   // the number of CPUs written to the testee; -1 if none
-    int32_t result = 0;           // what the call returned, where `error` is 0
+    int32_t result = 0;           // the value that the call returned, if `error` is 0
+    CallSite site{};
 };
 
 // A process other than the testee called `kmes_attach`; it got EPERM.
@@ -52,6 +60,7 @@ struct Mapped {
     int error = 0;
     bool is_refused = false;  // EINVAL, because of ServedBuffer::takes_only_whole_mapping
     Mapping mapping;          // valid if error == 0
+    CallSite site{};
 };
 
 enum class TimeLimit { kNone, kRelative, kAbsolute };
@@ -80,6 +89,7 @@ struct FutexWait {
     TimeLimit limit = TimeLimit::kNone;
     int64_t limit_ns = 0;  // relative: a duration; absolute: a time of limit_clock
     int limit_clock = 1;   // CLOCK_REALTIME or CLOCK_MONOTONIC
+    CallSite site{};
 };
 
 // A futex wait has ended (held at the exit). A result of 0 or a positive index (futex_waitv) means
@@ -115,7 +125,7 @@ struct WriteFault {
 };
 
 // The next instruction of the thread would touch a guarded page. It has not run. See
-// Tracer::step_guarded.
+// PageGuards::step.
 struct GuardHit {
     pid_t tid = 0;
     uint64_t address = 0;  // the faulting address
@@ -165,7 +175,9 @@ struct TracerTrouble {
         none_known,
         its_rights,    // user, root folder or seccomp filter of the testee prevent a call of the
                        // tracer
-        not_followed,  // the testee does what the tracer does not follow: no fault of either
+        not_followed,  // the tracer cannot follow an action of the testee; neither is at fault
+        stuck,         // a thread made no progress in a call or a step of the tracer: `what` names
+                       // its instruction
     };
     Reason reason = Reason::none_known;
 };
@@ -177,9 +189,12 @@ struct Fault {
     pid_t tid = 0;
     bool has_address = false;  // SIGSEGV, SIGBUS, SIGILL, SIGFPE from the processor
     uint64_t address = 0;
+    // The address is the thread's rseq area, which the kernel cannot access. It needs the area
+    // before the thread can execute an instruction.
+    bool is_in_rseq_area = false;
     CodePlace code_place;
-    // If the instruction is in a library and the signal ends the process: the innermost call in the
-    // program's own file, if the stack can be unwound to there.
+    // Set if the instruction is in a library and the signal ends the process: the innermost call in
+    // the program's own file. Empty if the stack cannot be unwound to there.
     std::optional<CodePlace> called_by;
     std::shared_ptr<const tracing::StackSnapshot> stack{};  // for CallReader; may be null
     // The mapping of a served buffer that contains the address, or the nearest one within 1 GiB. An

@@ -46,20 +46,20 @@ TEST_P(FaultTest, TheTesteesOwnHandlerRunsWithTheKernelsWords) {
     EXPECT_EQ(ended.kind, EndKind::kExited);
     EXPECT_EQ(ended.exit_status, 7);
     ASSERT_TRUE(ended.fault) << "the fault before an exit by a handler is kept";
-    EXPECT_EQ(run.tracer.standard_output(), "handled 11\nat offset 4196\ncode 2\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "handled 11\nat offset 4196\ncode 2\n");
 }
 
-// An injection between the fault and its delivery must not change what the handler sees.
+// An injection between the fault and its delivery must not change the handler's information.
 TEST_P(FaultTest, ADeferredSignalKeepsItsInformation) {
     TestRun run(options_for(GetParam()));
     run.start("write-data-handled");
     const auto mapped = run.next<Mapped>();
     ASSERT_TRUE(mapped);
     ASSERT_TRUE(run.next<WriteFault>());
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 3, 1));
-    ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 3, 1));
+    ASSERT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
     EXPECT_EQ(run.finish().exit_status, 7);
-    EXPECT_EQ(run.tracer.standard_output(), "handled 11\nat offset 4196\ncode 2\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "handled 11\nat offset 4196\ncode 2\n");
 }
 
 TEST_P(FaultTest, ACrashBehindAMappingSaysHowFar) {

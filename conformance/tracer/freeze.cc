@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Stops all threads of the testee at once without losing a stop: what arrives meanwhile is kept for
-// later. Knows ptrace's interrupts, not what threads do.
+// Stops all threads of the testee at once without losing a stop: stops that arrive meanwhile are
+// kept for later. Knows ptrace's interrupts, not the activities of threads.
 
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -19,31 +19,38 @@ constexpr auto kStep = std::chrono::milliseconds(20);
 }  // namespace
 
 bool Tracer::Engine::freeze_all(TimePoint deadline) {
-    if (testee_ == 0) return false;
-    if (frozen_) return true;
+    if (tracees_.testee() == 0) return false;
+    if (tracees_.is_frozen()) return true;
     const auto runs = [&](const auto& entry) {
         return is_testee(entry.second) && !entry.second.stopped && !entry.second.is_zombie;
     };
-    for (auto& [tid, thread] : threads_) {
+    auto& threads = tracees_.threads();
+    for (auto& [tid, thread] : threads) {
         // ESRCH: the thread is ending. If the thread is at another stop first, the interrupt stays
         // pending and arrives later, as a meaningless stop.
         if (is_testee(thread) && !thread.stopped) ptrace(PTRACE_INTERRUPT, tid, 0, 0);
     }
-    frozen_ = true;
-    ++freezes_;
+    tracees_.set_frozen(true);
+    ++effects_.freezes;
     Patience patience(deadline - Clock::now());
-    while (std::any_of(threads_.begin(), threads_.end(), runs)) {
+    bool is_asked_to_end = false;
+    while (std::any_of(threads.begin(), threads.end(), runs)) {
+        // (Other processes of the run may stop again and again meanwhile.)
+        if (is_asked_to_end || stops_.is_childless() ||
+            patience.is_over(tracees_.testee_threads())) {
+            tracees_.set_frozen(false);
+            resume_frozen();
+            return false;
+        }
         // A parent in vfork stops when its child continues, and the child's stop may be in the
         // backlog.
         if (handle_backlog()) continue;
-        const auto received = receive(Clock::now() + kStep);
+        const auto received = stops_.receive(Clock::now() + kStep);
         if (!received) {
+            is_asked_to_end = is_interrupted();
             find_zombies();
             revive_lost_threads();
-            if (!patience.is_over(testee_threads()) && !nothing_to_wait_for_) continue;
-            frozen_ = false;
-            resume_frozen();
-            return false;
+            continue;
         }
         Thread& thread = record(*received);
         if (!WIFSTOPPED(received->status) || !is_testee(thread)) {
@@ -53,21 +60,21 @@ bool Tracer::Engine::freeze_all(TimePoint deadline) {
         // This stop was requested, so there is nothing to report, unless the thread was just born.
         if (thread.received == StopKind::kInterrupt && !thread.is_new) continue;
         if (thread.received == StopKind::kKernelEvent) note_new_thread(thread);
-        put_off(thread, received->status);
+        stops_.put_off(thread, received->status);
     }
-    return !ended_;
+    return !end_.is_over();
 }
 
 // A leader that ended before its threads gives no status until they have ended too.
 void Tracer::Engine::find_zombies() {
-    for (auto& [tid, thread] : threads_) {
+    for (auto& [tid, thread] : tracees_.threads()) {
         if (thread.stopped || !is_testee(thread)) continue;
         const auto status = read_status(tid);
         thread.is_zombie = !status || status->state == 'Z' || status->state == 'X';
     }
 }
 
-// A thread that is being born must be waited for as well, even if its first stop comes late.
+// A thread that is being created must be waited for as well, even if its first stop comes late.
 void Tracer::Engine::note_new_thread(const Thread& parent) {
     unsigned long message = 0;
     if (parent.status >> 16 == PTRACE_EVENT_EXEC ||
@@ -75,15 +82,14 @@ void Tracer::Engine::note_new_thread(const Thread& parent) {
         return;
     const auto child = static_cast<pid_t>(message);
     const auto status = read_status(child);
-    if (!status || status->process != parent.process || threads_.count(child) != 0) return;
+    if (!status || status->process != parent.process || find(child) != nullptr) return;
     add_thread(child, status->process);
 }
 
-// After a failed freeze: resumes at once the threads that it stopped, because the runner got
-// nothing.
+// After a failed freeze, resumes at once the threads that it stopped.
 void Tracer::Engine::resume_frozen() {
-    for (auto& [tid, thread] : threads_) {
-        if (is_testee(thread) && thread.now == StopKind::kInterrupt && may_run(thread))
+    for (auto& [tid, thread] : tracees_.threads()) {
+        if (is_testee(thread) && thread.now == StopKind::kInterrupt && tracees_.may_run(thread))
             resume(thread);
     }
 }

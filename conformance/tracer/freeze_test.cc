@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Stopping all threads at any moment, and seeing what they do.
+// Stops all threads at any moment, and checks the reported states of threads.
 
 #include <sys/syscall.h>
 
@@ -36,7 +36,8 @@ TEST_P(FreezeTest, AFrozenThreadCanBeStepped) {
     for (size_t i = 0; i < run.buffers.size(); ++i) ASSERT_TRUE(run.next<Mapped>());
     run_for_a_moment(run);
     ASSERT_TRUE(run.tracer.freeze_all(limit()));
-    for (int i = 0; i < 10; ++i) EXPECT_TRUE(run.tracer.step_over(run.tracer.testee_pid())) << i;
+    for (int i = 0; i < 10; ++i)
+        EXPECT_TRUE(run.tracer.guards().step_over(run.tracer.testee_pid())) << i;
     run.tracer.thaw_all();
 }
 
@@ -67,16 +68,16 @@ TEST_P(FreezeTest, EightThreads200Times) {
 void lose_a_resume(TracerOptions options, uint64_t& found) {
     TestRun run(options);
     ASSERT_TRUE(run.start_guarded("thread-churn", 0, 1));
-    run.tracer.set_guard_handler([](const GuardHit&) { return GuardAnswer::kStep; });
+    run.tracer.handlers().guarded_access = [](const GuardHit&) { return GuardAnswer::kStep; };
     *run.buffers[0]->word() = 1;
     const Ended ended = run.finish();
     EXPECT_EQ(ended.kind, EndKind::kExited) << ended.text;
     EXPECT_EQ(ended.exit_status, 0);
-    found = run.tracer.lost_stops();
+    found = run.tracer.effects().lost_stops;
 }
 
-// Whichever stop the thread was in, it is resumed again. (Which thread it is depends on timing, and
-// its process may end first.)
+// The thread is resumed again from any kind of stop. (Timing selects the thread, and its process
+// may end first.)
 TEST_P(FreezeTest, AThreadThatWasNotLetGoIsNoHang) {
     for (const uint64_t nth : {1, 2, 3, 5, 8, 20, 50}) {
         SCOPED_TRACE(nth);

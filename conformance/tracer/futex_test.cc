@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the tracer reports about futex calls on ring words: operation, value, timeout, private or
-// shared (E17), and their ends.
+// The tracer's reports about futex calls on ring words: operation, value, timeout, private or
+// shared (E17), and the ends of waits.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -125,7 +125,7 @@ TEST_P(FutexTest, AnInterruptedWaitIsOneWait) {
     EXPECT_EQ(woken->wait_id, second->wait_id);
     EXPECT_EQ(woken->result, 0);
     EXPECT_EQ(run.finish().exit_status, 0);
-    EXPECT_EQ(run.tracer.standard_output(), "interrupted -4\nrestarted 0\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "interrupted -4\nrestarted 0\n");
 }
 
 // The wait of an ended thread has no sleeper any more.
@@ -189,7 +189,7 @@ TEST_P(FutexTest, TheResultOfAWaitCanBeReplaced) {
     EXPECT_EQ(end->result, 0);
     EXPECT_TRUE(run.tracer.set_wait_result(end->tid, -EINTR));
     EXPECT_EQ(run.finish().exit_status, 0);
-    EXPECT_EQ(run.tracer.standard_output(), "woken -4\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "woken -4\n");
 }
 
 TEST(FutexOption, SwitchedOffNothingIsTold) {

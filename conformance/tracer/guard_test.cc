@@ -38,7 +38,7 @@ TEST_P(GuardTest, AKnownSequenceIsSeenAccessByAccess) {
         const auto* hit = std::get_if<GuardHit>(&event);
         if (hit == nullptr) return;
         if (all.empty()) *reinterpret_cast<uint64_t*>(run.buffers[0]->metadata() + 64) = 1000;
-        const GuardStep step = run.tracer.step_guarded(hit->tid);
+        const GuardStep step = run.tracer.guards().step(hit->tid);
         ASSERT_EQ(step.outcome, GuardStep::Outcome::kDone);
         ASSERT_EQ(step.accesses.size(), 1u) << hit->code.describe();
         const BufferAccess& access = step.accesses[0];
@@ -52,7 +52,7 @@ TEST_P(GuardTest, AKnownSequenceIsSeenAccessByAccess) {
         {4101, 1, true, false, 42, 42},
     };
     EXPECT_EQ(all, expected);
-    EXPECT_EQ(run.tracer.standard_output(), "seen 1000\nlast 42\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "seen 1000\nlast 42\n");
 }
 
 // The instructions between two accesses can be examined one by one, to see what orders the
@@ -65,26 +65,26 @@ TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
     const Ended ended = run.finish([&](const TracerEvent& event) {
         const auto* hit = std::get_if<GuardHit>(&event);
         if (hit == nullptr) return;
-        const auto next = run.tracer.next_instruction(hit->tid);
+        const auto next = run.tracer.guards().next_instruction(hit->tid);
         ASSERT_TRUE(next);
         EXPECT_EQ(next->code.told().text, hit->code.told().text);
         barriers.push_back(next->is_full_barrier);
         if (barriers.size() == 2) {
-            EXPECT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+            EXPECT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
             return;
         }
-        ASSERT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+        ASSERT_EQ(run.tracer.guards().step(hit->tid).outcome, GuardStep::Outcome::kDone);
         // Step to the next access, which the guards stop again, or to a system call.
         for (int i = 0; i < 1000; ++i) {
-            const auto between = run.tracer.next_instruction(hit->tid);
+            const auto between = run.tracer.guards().next_instruction(hit->tid);
             ASSERT_TRUE(between);
-            if (between->is_system_call || !run.tracer.step_over(hit->tid)) break;
+            if (between->is_system_call || !run.tracer.guards().step_over(hit->tid)) break;
             EXPECT_FALSE(between->is_full_barrier) << between->code.told().text;
         }
     });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(barriers, (std::vector<bool>{false, false}));
-    EXPECT_EQ(run.tracer.standard_output(), "seen 0\nlast 42\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "seen 0\nlast 42\n");
 }
 
 // The trap flag of a step must not appear in flags that the testee saves and restores later.
@@ -96,16 +96,16 @@ TEST_P(GuardTest, AStepIsNotSeenInTheFlags) {
         const auto* hit = std::get_if<GuardHit>(&event);
         if (hit == nullptr) return;
         ++hits;
-        ASSERT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+        ASSERT_EQ(run.tracer.guards().step(hit->tid).outcome, GuardStep::Outcome::kDone);
         for (int i = 0; i < 1000; ++i) {
-            const auto between = run.tracer.next_instruction(hit->tid);
+            const auto between = run.tracer.guards().next_instruction(hit->tid);
             ASSERT_TRUE(between);
-            if (between->is_system_call || !run.tracer.step_over(hit->tid)) break;
+            if (between->is_system_call || !run.tracer.guards().step_over(hit->tid)) break;
         }
     });
     EXPECT_EQ(ended.kind, EndKind::kExited) << ended.text;
     EXPECT_EQ(hits, 2u);
-    EXPECT_EQ(run.tracer.standard_output(), "seen 0\ntrap flag 0\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "seen 0\ntrap flag 0\n");
 }
 
 // The same with every instruction stepped.
@@ -118,11 +118,11 @@ TEST_P(GuardTest, SingleStepsAreNotSeenInTheFlags) {
     size_t hits = 0;
     const Ended ended = run.finish([&](const TracerEvent& event) {
         if (std::get_if<GuardHit>(&event) == nullptr || ++hits == 1) return;
-        EXPECT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+        EXPECT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
     });
     EXPECT_EQ(ended.kind, EndKind::kExited) << ended.text;
     EXPECT_EQ(hits, 2u);
-    EXPECT_EQ(run.tracer.standard_output(), "seen 0\ntrap flag 0\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "seen 0\ntrap flag 0\n");
 }
 
 TEST_P(GuardTest, AReleasedGuardIsGone) {
@@ -130,20 +130,20 @@ TEST_P(GuardTest, AReleasedGuardIsGone) {
     run.start("accesses");
     const auto mapped = run.next<Mapped>();
     ASSERT_TRUE(mapped);
-    EXPECT_FALSE(run.tracer.guard_pages(mapped->mapping.id, 0, 100)) << "longer than the mapping";
-    EXPECT_FALSE(run.tracer.guard_pages(mapped->mapping.id + 7, 0, 1)) << "no such mapping";
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    EXPECT_FALSE(run.tracer.guards().add(mapped->mapping.id, 0, 100)) << "longer than the mapping";
+    EXPECT_FALSE(run.tracer.guards().add(mapped->mapping.id + 7, 0, 1)) << "no such mapping";
+    ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 1));
     const auto hit = run.next<GuardHit>();
     ASSERT_TRUE(hit);
     EXPECT_EQ(hit->place.offset_bytes, 64u);
     *reinterpret_cast<uint64_t*>(run.buffers[0]->metadata() + 64) = 5;
-    ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    ASSERT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
     size_t more = 0;
     const Ended ended = run.finish(
         [&](const TracerEvent& event) { more += std::holds_alternative<GuardHit>(event) ? 1 : 0; });
     EXPECT_EQ(ended.exit_status, 0);
     EXPECT_EQ(more, 0u);
-    EXPECT_EQ(run.tracer.standard_output(), "seen 5\nlast 42\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "seen 5\nlast 42\n");
 }
 
 TEST_P(GuardTest, OfAMappingGivenBackInPartTheRestIsGuarded) {
@@ -154,20 +154,20 @@ TEST_P(GuardTest, OfAMappingGivenBackInPartTheRestIsGuarded) {
     ASSERT_TRUE(mapped);
     ASSERT_TRUE(run.next<FutexWait>());
     const Mapping& all = mapped->mapping;
-    ASSERT_TRUE(run.tracer.guard_pages(all.id, 0, all.length_bytes / 4096));
-    EXPECT_TRUE(run.tracer.guard_pages(all.id, all.length_bytes / 4096 - 1, 1)) << "it is gone";
+    ASSERT_TRUE(run.tracer.guards().add(all.id, 0, all.length_bytes / 4096));
+    EXPECT_TRUE(run.tracer.guards().add(all.id, all.length_bytes / 4096 - 1, 1)) << "it is gone";
     run.buffers[0]->wake();
     std::vector<uint64_t> seen;
     const Ended ended = run.finish([&](const TracerEvent& event) {
         const auto* hit = std::get_if<GuardHit>(&event);
         if (hit == nullptr) return;
         seen.push_back(hit->place.offset_bytes);
-        run.tracer.step_guarded(hit->tid);
+        run.tracer.guards().step(hit->tid);
         run.tracer.release(hit->tid);
     });
     EXPECT_EQ(ended.exit_status, 0);
     EXPECT_EQ(seen, (std::vector<uint64_t>{4096 + 5, 4096 + 65535}));
-    EXPECT_EQ(run.tracer.standard_output(), "first 42\nlast 0\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "first 42\nlast 0\n");
 }
 
 TEST_P(GuardTest, ReadsOfTheMetadataPassAsLongAsTheyAreLet) {
@@ -176,9 +176,9 @@ TEST_P(GuardTest, ReadsOfTheMetadataPassAsLongAsTheyAreLet) {
     const auto mapped = run.next<Mapped>();
     ASSERT_TRUE(mapped);
     const MappingId id = mapped->mapping.id;
-    EXPECT_FALSE(run.tracer.let_reads_pass(id + 1, true)) << "no such mapping";
-    ASSERT_TRUE(run.tracer.guard_pages(id, 0, 2));
-    ASSERT_TRUE(run.tracer.let_reads_pass(id, true));
+    EXPECT_FALSE(run.tracer.guards().let_reads_pass(id + 1, true)) << "no such mapping";
+    ASSERT_TRUE(run.tracer.guards().add(id, 0, 2));
+    ASSERT_TRUE(run.tracer.guards().let_reads_pass(id, true));
     std::vector<uint64_t> offsets;
     const Ended ended = run.finish([&](const TracerEvent& event) {
         const auto* hit = std::get_if<GuardHit>(&event);
@@ -186,9 +186,9 @@ TEST_P(GuardTest, ReadsOfTheMetadataPassAsLongAsTheyAreLet) {
         offsets.push_back(hit->place.offset_bytes);
         // After a load at 64, and before one at 128.
         if (offsets.size() == 2) {
-            ASSERT_TRUE(run.tracer.let_reads_pass(id, false));
+            ASSERT_TRUE(run.tracer.guards().let_reads_pass(id, false));
         }
-        ASSERT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+        ASSERT_EQ(run.tracer.guards().step(hit->tid).outcome, GuardStep::Outcome::kDone);
     });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(offsets, (std::vector<uint64_t>{132, 136, 128, 4101}));
@@ -199,24 +199,24 @@ TEST_P(GuardTest, AStoreToGuardedDataIsStillAWriteFault) {
     ASSERT_TRUE(run.start_guarded("write-data-handled", 1, 1));
     const auto hit = run.next<GuardHit>();
     ASSERT_TRUE(hit);
-    const GuardStep step = run.tracer.step_guarded(hit->tid);
+    const GuardStep step = run.tracer.guards().step(hit->tid);
     EXPECT_EQ(step.outcome, GuardStep::Outcome::kWriteFault);
     const auto fault = run.next<WriteFault>();
     ASSERT_TRUE(fault);
     EXPECT_EQ(fault->access.place.offset_bytes, 4196u);
     EXPECT_EQ(run.finish().exit_status, 7);
-    EXPECT_EQ(run.tracer.standard_output(), "handled 11\nat offset 4196\ncode 2\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "handled 11\nat offset 4196\ncode 2\n");
 }
 
-// Three threads that read in a loop, a timer every millisecond, handlers for SIGSEGV and SIGTRAP:
-// every access is seen, and no handler of the testee runs.
+// Three threads that read in a loop, a timer every millisecond, handlers for SIGSEGV and SIGTRAP.
+// Every access is seen, and no handler of the testee runs.
 TEST_P(GuardTest, ThreadsAndSignalsDoNotSlipThrough) {
     TestRun run(options_for(GetParam()));
     run.start("guarded-threads");
     const auto mapped = run.next<Mapped>();
     ASSERT_TRUE(mapped);
     ASSERT_TRUE(run.next<FutexWait>());
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 1));
     std::map<pid_t, int> hits;
     const TimePoint deadline = limit();
     for (int i = 0; i < 150 || (hits.size() < 3 && Clock::now() < deadline); ++i) {
@@ -224,15 +224,15 @@ TEST_P(GuardTest, ThreadsAndSignalsDoNotSlipThrough) {
         ASSERT_TRUE(hit);
         ++hits[hit->tid];
         EXPECT_EQ(hit->place.offset_bytes, 64u);
-        const GuardStep step = run.tracer.step_guarded(hit->tid);
+        const GuardStep step = run.tracer.guards().step(hit->tid);
         ASSERT_EQ(step.outcome, GuardStep::Outcome::kDone);
     }
     EXPECT_EQ(hits.size(), 3u);
-    ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    ASSERT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
     run.buffers[0]->wake();
     const Ended ended = run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    EXPECT_EQ(run.tracer.standard_output(), "done 0\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "done 0\n");
 }
 
 // Threads that read guarded pages block all signals. Another has a SIGSEGV handler for memory of
@@ -243,25 +243,25 @@ TEST_P(GuardTest, BlockedSignalsStayBlockedAndTheHandlerStays) {
     const auto mapped = run.next<Mapped>();
     ASSERT_TRUE(mapped);
     uint64_t hits = 0;
-    run.tracer.set_guard_handler([&](const GuardHit&) {
+    run.tracer.handlers().guarded_access = [&](const GuardHit&) {
         ++hits;
         return GuardAnswer::kStep;
-    });
+    };
     for (int round = 0; round < 20; ++round) {
-        ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+        ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 1));
         const uint64_t before = hits;
         const TimePoint deadline = limit();
         while (hits < before + 100 && Clock::now() < deadline) {
             const TracerEvent event = run.tracer.wait(Clock::now() + std::chrono::milliseconds(2));
             ASSERT_FALSE(std::holds_alternative<Ended>(event))
-                << std::get<Ended>(event).text << run.tracer.standard_error();
+                << std::get<Ended>(event).text << run.tracer.output().standard_error();
         }
         EXPECT_GE(hits, before + 100);
-        ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+        ASSERT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
     }
     *run.buffers[0]->word() = 1;  // tells the testee to end
     const Ended ended = run.finish();
-    EXPECT_EQ(ended.exit_status, 0) << ended.text << run.tracer.standard_error();
+    EXPECT_EQ(ended.exit_status, 0) << ended.text << run.tracer.output().standard_error();
 }
 
 // Pointers into guarded pages work in system calls as without guards, and do not count as accesses
@@ -297,8 +297,8 @@ TEST_P(GuardTest, SystemCallsReachGuardedPages) {
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(hits, 0u) << "a forked child reads the page without a guard";
     EXPECT_EQ(ends, (std::vector<int64_t>{0, 0}));
-    EXPECT_EQ(run.tracer.standard_error(), "*xy*xmmmm*xy");
-    EXPECT_EQ(run.tracer.standard_output(),
+    EXPECT_EQ(run.tracer.output().standard_error(), "*xy*xmmmm*xy");
+    EXPECT_EQ(run.tracer.output().standard_output(),
               "write 3\nwritev 6\nsendmsg 6\nmessage kept 1\nreadv of itself 3\nwaitv 0\n"
               "vector kept 1\nwait 0\nchild 12\n");
 }
@@ -310,7 +310,7 @@ TEST_P(GuardTest, BehindASignalTheRegistersAreThoseOfBefore) {
     ASSERT_TRUE(run.start_guarded("signal-context", 0, 2));
     const Ended ended = run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    EXPECT_EQ(run.tracer.standard_output(),
+    EXPECT_EQ(run.tracer.output().standard_output(),
               "handled 1\nkept 1\nkept 1\nkept 1\nkept 1\nkept 1\nkept 1\n");
 }
 
@@ -319,7 +319,7 @@ TEST_P(GuardTest, AChildHasTheRegistersOfItsParent) {
     ASSERT_TRUE(run.start_guarded("child-registers", 0, 2));
     const Ended ended = run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    EXPECT_EQ(run.tracer.standard_output(), "parent kept 1\nchild 21\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "parent kept 1\nchild 21\n");
 }
 
 // A thread is at the entry of its wait, or sleeps in a timed one, when the guard is set. Neither
@@ -333,7 +333,7 @@ TEST_P(GuardTest, AGuardInTheMiddleOfAWaitDoesNotHarmIt) {
         const auto wait = run.next<FutexWait>();
         ASSERT_TRUE(wait);
         if (is_asleep) (void)run.tracer.wait(Clock::now() + std::chrono::milliseconds(20));
-        ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+        ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 1));
         const auto end = run.next<FutexWaitEnd>();
         ASSERT_TRUE(end);
         EXPECT_EQ(end->wait_id, wait->wait_id);
@@ -353,11 +353,11 @@ void play_with_children(Interception interception, const std::string& mode,
         const auto* hit = std::get_if<GuardHit>(&event);
         if (hit == nullptr) return;
         ++hits;
-        EXPECT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+        EXPECT_EQ(run.tracer.guards().step(hit->tid).outcome, GuardStep::Outcome::kDone);
     });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(hits, 2u);
-    EXPECT_EQ(run.tracer.standard_output(), output);
+    EXPECT_EQ(run.tracer.output().standard_output(), output);
 }
 
 TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
@@ -380,13 +380,13 @@ TEST_P(GuardTest, ARepeatedStringInstructionIsOneAccess) {
     EXPECT_EQ(hit->accesses[0].value, 42u);
     // Overwrite the byte before the copy.
     run.buffers[0]->data()[7] = 9;
-    const GuardStep step = run.tracer.step_guarded(hit->tid);
+    const GuardStep step = run.tracer.guards().step(hit->tid);
     EXPECT_EQ(step.outcome, GuardStep::Outcome::kDone);
     EXPECT_EQ(step.way, GuardStep::Way::kEmulated);
     EXPECT_EQ(step.value_before, 0x09002au);
     const Ended ended = run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    EXPECT_EQ(run.tracer.standard_output(), "sum 51\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "sum 51\n");
 }
 
 }  // namespace

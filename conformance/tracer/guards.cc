@@ -16,7 +16,6 @@
 
 #include "conformance/tracer/backtrace.h"
 #include "conformance/tracer/engine.h"
-#include "conformance/tracer/injection.h"
 #include "conformance/tracer/memory.h"
 
 namespace kmes::conformance {
@@ -28,7 +27,7 @@ uint64_t protection_of(const Mapping& mapping, const ServedFile& file, uint64_t 
     return (mapping.protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
 }
 
-// Whether a write to this page by one process is seen by the other one. The page is the runner's.
+// Whether the other process sees a write of one process to this page. The page is the runner's.
 bool shares_scratch(pid_t one, pid_t other, uint64_t scratch) {
     uint64_t before = 0;
     uint64_t seen = 0;
@@ -42,28 +41,13 @@ bool shares_scratch(pid_t one, pid_t other, uint64_t scratch) {
 
 }  // namespace
 
-bool Tracer::Engine::any_guards() const {
-    return std::any_of(mappings_.begin(), mappings_.end(),
-                       [](const LiveMapping& live) { return live.live && !live.guards.empty(); });
-}
-
-LiveMapping* Tracer::Engine::guarded_at(uint64_t address) {
-    LiveMapping* live = mapping_at(address);
-    if (live == nullptr) return nullptr;
-    const uint64_t offset = address - live->mapping.address;
-    for (const auto& [from, length] : live->guards) {
-        if (offset - from < length) return live;
-    }
-    return nullptr;
-}
-
 // Returns a thread other than `but` in which calls can be executed now. All threads of the testee
 // are stopped.
 Thread* Tracer::Engine::injectable_thread(pid_t but) {
     // A thread whose stop has been handled, or needs no handling, is best. A thread with a stop
     // still to be handled also works.
     for (const bool backlog_too : {false, true}) {
-        for (auto& [tid, thread] : threads_) {
+        for (auto& [tid, thread] : tracees_.threads()) {
             if (tid == but || !is_testee(thread) || !thread.stopped ||
                 thread.in_backlog != backlog_too)
                 continue;
@@ -78,18 +62,18 @@ Thread* Tracer::Engine::injectable_thread(pid_t but) {
 }
 
 bool Tracer::Engine::with_frozen_testee(const std::function<bool(Thread&)>& action) {
-    const bool was_frozen = frozen_;
+    const bool was_frozen = tracees_.is_frozen();
     if (!freeze_all(Clock::now() + kFreezeLimit)) return false;
     Thread* thread = injectable_thread();
     const bool done = thread != nullptr && action(*thread);
-    frozen_ = was_frozen;
+    tracees_.set_frozen(was_frozen);
     return done;
 }
 
 bool Tracer::Engine::ensure_hidden_mapping(Injection& injection, Thread& thread,
                                            LiveMapping& live) {
     if (live.hidden != 0) return true;
-    const ServedFile& file = files_[live.mapping.buffer];
+    const ServedFile& file = buffers_.at(live.mapping.buffer);
     MapRequest request;
     request.length_bytes = live.mapping.length_bytes;
     live.hidden_bytes = request.length_bytes;
@@ -118,7 +102,7 @@ bool Tracer::Engine::ensure_hidden_mapping(Injection& injection, Thread& thread,
 // have different protections.
 bool Tracer::Engine::protect(Injection& injection, const LiveMapping& live, uint64_t offset,
                              uint64_t length, bool closed) {
-    const ServedFile& file = files_[live.mapping.buffer];
+    const ServedFile& file = buffers_.at(live.mapping.buffer);
     uint64_t at = offset;
     const uint64_t end = offset + length;
     while (at < end) {
@@ -137,7 +121,7 @@ bool Tracer::Engine::protect(Injection& injection, const LiveMapping& live, uint
 }
 
 bool Tracer::Engine::set_guards(Thread& thread, bool closed) {
-    guards_are_open_ = !closed && is_testee(thread);
+    mappings_.note_open_guards(!closed && is_testee(thread));
     Injection injection(*this, thread);
     bool all = injection.usable();
     for (const LiveMapping& live : mappings_) {
@@ -151,8 +135,9 @@ bool Tracer::Engine::set_guards(Thread& thread, bool closed) {
 
 bool Tracer::Engine::guard_pages(MappingId id, uint64_t first_page, uint64_t page_count) {
     mappings();  // forgets what has been unmapped
-    if (id >= mappings_.size() || !mappings_[id].live || page_count == 0) return false;
-    LiveMapping& live = mappings_[id];
+    LiveMapping* const found = mappings_.find_live(id);
+    if (found == nullptr || page_count == 0) return false;
+    LiveMapping& live = *found;
     const uint64_t begin = first_page * kPageBytes;
     const uint64_t end = begin + page_count * kPageBytes;
     const uint64_t mapped_begin = live.mapping.offset_bytes;
@@ -169,15 +154,15 @@ bool Tracer::Engine::guard_pages(MappingId id, uint64_t first_page, uint64_t pag
 
 bool Tracer::Engine::close_guard(Thread& thread, LiveMapping& live, uint64_t offset,
                                  uint64_t length) {
-    if (stepping_ == Stepping::kGuardPages) {
+    if (stepping_.uses_pages()) {
         Injection injection(*this, thread);
         const bool is_closed = ensure_hidden_mapping(injection, thread, live) &&
                                protect(injection, live, offset, length, true);
         if (!is_closed && !injection.usable()) return false;
         if (!is_closed) {
-            if (options_.stepping != Stepping::kAutomatic || any_guards()) return false;
-            fall_back_to_single_steps(
-                "single steps: the testee's own filter refuses the calls that make guard pages");
+            if (!stepping_.may_fall_back() || mappings_.any_guards()) return false;
+            stepping_.fall_back_to_steps(
+                "single steps: a call in the testee that makes guard pages failed");
         }
     }
     live.guards.emplace_back(offset, length);
@@ -188,24 +173,25 @@ bool Tracer::Engine::close_guard(Thread& thread, LiveMapping& live, uint64_t off
 // A thread at an already handled entry of a call would use its pointers into guarded pages. This
 // redirects them.
 bool Tracer::Engine::redirect_entries() {
-    for (auto& [tid, thread] : threads_) {
-        if (!is_testee(thread) || !thread.stopped || thread.in_backlog || thread.reissued ||
+    for (auto& [tid, thread] : tracees_.threads()) {
+        if (!is_testee(thread) || !thread.stopped || thread.in_backlog || thread.call.reissued ||
             thread.now != StopKind::kEntry)
             continue;
-        if (auto registers = read_registers(tid)) redirect_arguments(thread, *registers);
+        if (auto registers = read_registers(tid)) pointers_.redirect(thread, *registers);
     }
     return true;
 }
 
 bool Tracer::Engine::release_guards(MappingId id) {
     mappings();
-    if (id >= mappings_.size() || !mappings_[id].live) return false;
-    LiveMapping& live = mappings_[id];
+    LiveMapping* const found = mappings_.find_live(id);
+    if (found == nullptr) return false;
+    LiveMapping& live = *found;
     live.reads_pass = false;
     if (live.guards.empty()) return true;
     return with_frozen_testee([&](Thread& thread) {
         bool all = true;
-        if (stepping_ != Stepping::kSingleStep) {
+        if (!stepping_.uses_steps()) {
             note_pending_guard_faults();
             Injection injection(*this, thread);
             all = injection.usable();
@@ -221,10 +207,11 @@ bool Tracer::Engine::release_guards(MappingId id) {
 
 bool Tracer::Engine::let_reads_pass(MappingId id, bool pass) {
     // If watchpoints saw an access that a guard does not stop, it would count as an error.
-    if (stepping_ != Stepping::kGuardPages || checks_by_watchpoints_) return false;
+    if (!stepping_.uses_pages() || stepping_.watchpoints().is_used()) return false;
     mappings();
-    if (id >= mappings_.size() || !mappings_[id].live) return false;
-    LiveMapping& live = mappings_[id];
+    LiveMapping* const found = mappings_.find_live(id);
+    if (found == nullptr) return false;
+    LiveMapping& live = *found;
     if ((live.mapping.protection & PROT_READ) == 0) return false;
     if (live.reads_pass == pass) return true;
     return with_frozen_testee([&](Thread& thread) {
@@ -233,7 +220,7 @@ bool Tracer::Engine::let_reads_pass(MappingId id, bool pass) {
         bool all = injection.usable();
         for (const auto& [offset, length] : live.guards) {
             const uint64_t layout = offset + live.mapping.offset_bytes;
-            const uint64_t metadata = files_[live.mapping.buffer].metadata_bytes;
+            const uint64_t metadata = buffers_.at(live.mapping.buffer).metadata_bytes;
             if (layout >= metadata) continue;
             all =
                 protect(injection, live, offset, std::min(length, metadata - layout), true) && all;
@@ -244,63 +231,69 @@ bool Tracer::Engine::let_reads_pass(MappingId id, bool pass) {
 
 // The first thread of the testee may have ended, and has no memory then. Containers may refuse
 // kcmp.
-bool Tracer::Engine::has_the_memory_of_the_testee(pid_t process) const {
+bool Tracer::Engine::has_the_memory_of_the_testee(pid_t process) {
     constexpr int kCompareMemory = 1;  // KCMP_VM
-    const pid_t tid = any_testee_thread();
+    const pid_t tid = tracees_.live_testee_thread();
     if (tid == 0) return false;
     const long order = syscall(SYS_kcmp, process, tid, kCompareMemory, 0, 0);
     if (order >= 0) return order == 0;
-    const auto testee = processes_.find(testee_);
-    return testee != processes_.end() && shares_scratch(tid, process, testee->second.scratch);
+    return shares_scratch(tid, process, tracees_.process(tracees_.testee()).scratch);
 }
 
 void Tracer::Engine::open_inherited_guards(Thread& thread) {
     // A child of vfork shares the testee's memory: opening the guards in the child would open them
     // for the testee.
-    if (!any_guards() || has_the_memory_of_the_testee(thread.process) ||
-        stepping_ == Stepping::kSingleStep)
+    if (!mappings_.any_guards() || has_the_memory_of_the_testee(thread.process) ||
+        stepping_.uses_steps())
         return;
     // The same program at the same addresses: the child can use the parent's syscall instruction.
-    process_of(thread).syscall_instruction = processes_[testee_].syscall_instruction;
-    process_of(thread).scratch = processes_[testee_].scratch;
+    const Process testee = tracees_.process(tracees_.testee());
+    process_of(thread).syscall_instruction = testee.syscall_instruction;
+    process_of(thread).scratch = testee.scratch;
     set_guards(thread, false);
 }
 
 bool Tracer::Engine::is_at_guard(const siginfo_t& info) {
-    return stepping_ == Stepping::kGuardPages && info.si_signo == SIGSEGV &&
-           info.si_code == SEGV_ACCERR && !guards_are_open_ &&
-           guarded_at(reinterpret_cast<uint64_t>(info.si_addr)) != nullptr;
+    return stepping_.uses_pages() && info.si_signo == SIGSEGV && info.si_code == SEGV_ACCERR &&
+           !mappings_.are_guards_open() &&
+           mappings_.guarded_at(reinterpret_cast<uint64_t>(info.si_addr)) != nullptr;
+}
+
+bool Tracer::Engine::take_guard_fault(Thread& thread, const siginfo_t& info) {
+    if (!is_at_guard(info)) return false;
+    note_guard_fault(thread);
+    return true;
 }
 
 // A thread that had faulted at a guard when an interrupt stopped it reports the interrupt first;
-// the fault is pending. If the guard is removed meanwhile, that is no fault of the testee.
+// the fault is pending. If the guard is removed meanwhile, that fault is not the testee's own.
 void Tracer::Engine::note_pending_guard_faults() {
     constexpr int kMostSignals = 16;
-    for (auto& [tid, thread] : threads_) {
+    for (auto& [tid, thread] : tracees_.threads()) {
         if (!is_testee(thread) || !thread.stopped) continue;
         siginfo_t pending[kMostSignals];
         __ptrace_peeksiginfo_args which{0, 0, kMostSignals};
         const long count = ptrace(PTRACE_PEEKSIGINFO, tid, &which, pending);
         for (long i = 0; i < count; ++i) {
-            if (is_at_guard(pending[i])) thread.late_guard_fault = true;
+            if (is_at_guard(pending[i])) thread.guard.is_late_fault = true;
         }
     }
 }
 
 bool Tracer::Engine::report_guard_hit(Thread& thread) {
-    if (!thread.is_guard_fault) return false;
-    thread.deliver_signal = 0;
-    const auto address = reinterpret_cast<uint64_t>(thread.signal_info.si_addr);
-    const LiveMapping* live = guarded_at(address);
+    if (!thread.guard.is_fault) return false;
+    thread.signal.deliver = 0;
+    const auto address = reinterpret_cast<uint64_t>(thread.signal.info.si_addr);
+    const LiveMapping* live = mappings_.guarded_at(address);
     // The guard was released before this stop was handled: repeat the access.
     if (live == nullptr) return true;
     auto pending = load_next_instruction(thread);
     if (!pending) return true;
     GuardHit& hit = pending->hit;
     hit.address = address;
-    hit.place = place_in(*live, address);
+    hit.place = live->place_at(address);
     if (hit.accesses.empty()) hit.accesses.push_back({hit.place, 0, true, false});
-    thread.pending = std::move(pending);
+    thread.guard.pending = std::move(pending);
     ask_about(thread);
     return true;
 }
@@ -310,13 +303,14 @@ bool Tracer::Engine::report_guard_hit(Thread& thread) {
 bool Tracer::Engine::ask_about(Thread& thread) {
     const pid_t tid = thread.tid;
     if (options_.keep_stacks)
-        thread.pending->hit.stack = take_snapshot(tid, thread.pending->registers);
+        thread.guard.pending->hit.stack = take_snapshot(tid, thread.guard.pending->registers);
     // (A copy, because the handler may reset the thread's own.)
-    const GuardHit hit = thread.pending->hit;
-    const GuardAnswer answer = guard_handler_ ? guard_handler_(hit) : GuardAnswer::kEvent;
+    const GuardHit hit = thread.guard.pending->hit;
+    const GuardAnswer answer =
+        handlers_.guarded_access ? handlers_.guarded_access(hit) : GuardAnswer::kEvent;
     Thread* still = find(tid);
     if (answer == GuardAnswer::kStep) {
-        if (still != nullptr && still->pending) step_guarded(tid, nullptr);
+        if (still != nullptr && still->guard.pending) step_guarded(tid, nullptr);
         return true;
     }
     if (still != nullptr) push(*still, hit);
@@ -324,18 +318,18 @@ bool Tracer::Engine::ask_about(Thread& thread) {
 }
 
 bool Tracer::Engine::report_write_fault(Thread& thread) {
-    const auto address = reinterpret_cast<uint64_t>(thread.signal_info.si_addr);
-    const LiveMapping* live = mapping_at(address);
+    const auto address = reinterpret_cast<uint64_t>(thread.signal.info.si_addr);
+    const LiveMapping* live = mappings_.at(address);
     if (live == nullptr) return false;
     // The module answers a write to its data pages with SIGBUS.
-    const bool is_refused = thread.signal_info.si_signo == SIGSEGV
-                                ? thread.signal_info.si_code == SEGV_ACCERR
-                                : files_[live->mapping.buffer].data_fd < 0;
+    const bool is_refused = thread.signal.info.si_signo == SIGSEGV
+                                ? thread.signal.info.si_code == SEGV_ACCERR
+                                : buffers_.at(live->mapping.buffer).data_fd < 0;
     if (!is_refused) return false;
     WriteFault fault;
     fault.tid = thread.tid;
     fault.address = address;
-    fault.access.place = place_in(*live, address);
+    fault.access.place = live->place_at(address);
     if (const auto instruction = load_next_instruction(thread)) {
         const auto& accesses = instruction->hit.accesses;
         const auto is_load = [](const BufferAccess& access) { return !access.is_write; };

@@ -15,6 +15,7 @@
 
 #include "conformance/tracer/kernel_signals.h"
 #include "conformance/tracer/memory.h"
+#include "conformance/tracer/registers.h"
 
 namespace kmes::conformance::tracing {
 namespace {
@@ -24,8 +25,11 @@ constexpr int64_t kRestartSystemCall = -512;   // ERESTARTSYS
 constexpr int64_t kRestartNoInterrupt = -513;  // ERESTARTNOINTR
 constexpr int64_t kRestartNoHandler = -514;    // ERESTARTNOHAND
 constexpr int64_t kRestartBlock = -516;        // ERESTART_RESTARTBLOCK
-constexpr uint64_t kSyscallInstructionBytes = 2;
 constexpr uint64_t kNoCall = ~uint64_t{0};
+
+// The signals after which a call counts as impossible. One fault may be pending when it begins, and
+// other processes may send some.
+constexpr int kMostSignals = 100;
 
 // Changes the registers as the kernel does on the way out of an interrupted call. After an injected
 // call the kernel would not do so, because that call was not interrupted.
@@ -50,34 +54,32 @@ void leave_critical_section(pid_t tid, user_regs_struct& registers) {
         uint32_t version, flags;
         uint64_t start, length, abort;
     };
-    __ptrace_rseq_configuration area{};
-    if (ptrace(PTRACE_GET_RSEQ_CONFIGURATION, tid, sizeof area, &area) < 0 ||
-        area.rseq_abi_pointer == 0)
-        return;
-    const auto at = read_value<uint64_t>(tid, area.rseq_abi_pointer + kSectionAt);
+    const uint64_t area = rseq_area_of(tid);
+    if (area == 0) return;
+    const auto at = read_value<uint64_t>(tid, area + kSectionAt);
     if (!at || *at == 0) return;
     const auto section = read_value<Section>(tid, *at);
     if (!section || registers.rip - section->start >= section->length) return;
     registers.rip = section->abort;
     const uint64_t none = 0;
-    write_memory(tid, area.rseq_abi_pointer + kSectionAt, &none, sizeof none);
+    write_memory(tid, area + kSectionAt, &none, sizeof none);
 }
 
 }  // namespace
 
-Injection::Injection(Tracer::Engine& engine, Thread& thread)
-    : engine_(engine), thread_(thread), tid_(thread.tid) {
+Injection::Injection(InjectionHost& host, Thread& thread)
+    : host_(host), thread_(thread), tid_(thread.tid) {
     const auto registers = read_registers(tid_);
     if (!registers || thread.now == StopKind::kNone || thread.now == StopKind::kKernelEvent) return;
     saved_ = *registers;
     leave_critical_section(tid_, saved_);
     at_entry_ = thread.now == StopKind::kEntry;
-    syscall_instruction_ = engine.process_of(thread).syscall_instruction;
+    syscall_instruction_ = host.syscall_instruction_of(thread);
     if (!at_entry_ && syscall_instruction_ == 0) return;
     if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof saved_mask_, &saved_mask_) != 0) return;
     const uint64_t blocked = kAllButFaults;
     usable_ = ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) == 0;
-    engine.bring_together();
+    host.bring_together();
 }
 
 Injection::~Injection() {
@@ -103,15 +105,17 @@ int64_t Injection::call(long number, uint64_t a, uint64_t b, uint64_t c, uint64_
         usable_ = false;
         return -ESRCH;
     }
-    syscall_instruction_ = engine_.process_of(thread_).syscall_instruction;
+    syscall_instruction_ = host_.syscall_instruction_of(thread_);
     return result;
 }
 
+// A thread may fault before the call, and then each time that it is resumed. Examples: the page of
+// the syscall instruction has no access, or the thread's rseq area is unmapped.
 bool Injection::run_to_exit(int64_t* result) {
-    for (;;) {
+    for (int signals = 0;;) {
         // ESRCH means that the thread was killed; the next status says so.
         ptrace(PTRACE_SYSCALL, tid_, 0, 0);
-        const auto status = engine_.wait_for_thread(tid_);
+        const auto status = host_.wait_for_thread(tid_);
         if (!status) return false;
         const int signal_number = WSTOPSIG(*status);
         if (signal_number == (SIGTRAP | 0x80)) {
@@ -128,52 +132,64 @@ bool Injection::run_to_exit(int64_t* result) {
         siginfo_t info{};
         if (ptrace(PTRACE_GETSIGINFO, tid_, 0, &info) != 0) continue;
         keep_signal(info);
+        if (++signals < kMostSignals) continue;
+        give_up(info);
+        return false;
     }
 }
 
+// The thread is at the stop of this signal. A signal that it had before is delivered from there.
+void Injection::give_up(const siginfo_t& info) {
+    stuck_at_ = info;
+    thread_.now = StopKind::kSignal;
+    if (thread_.signal.deliver != 0) ptrace(PTRACE_SETSIGINFO, tid_, 0, &thread_.signal.info);
+}
+
 // The signal is handled after the injection. A fault is dropped, because the thread repeats that
-// access. A signal that was handled before and was on its way back keeps its first information.
+// access. A signal that was handled before, and is received again after an injection, keeps its
+// first information.
 void Injection::keep_signal(const siginfo_t& info) {
-    const bool comes_back = thread_.replay && thread_.replay->si_signo == info.si_signo;
-    if (engine_.is_at_guard(info)) {
-        thread_.late_guard_fault = false;
-        engine_.note_guard_fault(thread_);
+    const bool comes_back =
+        thread_.signal.replay && thread_.signal.replay->si_signo == info.si_signo;
+    if (host_.take_guard_fault(thread_, info)) {
+        thread_.guard.is_late_fault = false;
     } else if (comes_back) {
-        thread_.signal_info = *std::exchange(thread_.replay, std::nullopt);
-        thread_.deliver_signal = info.si_signo;
+        thread_.signal.info = *std::exchange(thread_.signal.replay, std::nullopt);
+        thread_.signal.deliver = info.si_signo;
     } else if (info.si_signo != SIGSEGV || info.si_code <= 0) {
-        thread_.signal_info = info;
-        thread_.deliver_signal = info.si_signo;
-        thread_.signal_is_new = true;
+        thread_.signal.info = info;
+        thread_.signal.deliver = info.si_signo;
+        thread_.signal.is_new = true;
     }
 }
 
 void Injection::put_back(user_regs_struct registers) {
     finished_ = true;
-    if (!usable_) return;
+    if (!usable_ && !stuck_at_) return;
     if (moved_) write_registers(tid_, registers);
     ptrace(PTRACE_SETSIGMASK, tid_, sizeof saved_mask_, &saved_mask_);
+    if (stuck_at_) host_.note_stuck(thread_, *stuck_at_);
 }
 
 void Injection::finish_call(int64_t result) {
     user_regs_struct registers = saved_;
     registers.rax = static_cast<uint64_t>(result);
     registers.orig_rax = kNoCall;
-    thread_.entry_handled = false;
+    thread_.call.entry_handled = false;
     put_back(registers);
 }
 
 void Injection::finish() {
     user_regs_struct registers = saved_;
     if (at_entry_ && moved_) {
-        if (thread_.redirect) engine_.undo_redirect(thread_, registers);
+        if (thread_.call.redirect) host_.undo_redirect(thread_, registers);
         registers.rax = registers.orig_rax;
         registers.orig_rax = kNoCall;
         registers.rip -= kSyscallInstructionBytes;
-        thread_.entry_handled = false;
+        thread_.call.entry_handled = false;
         // A reported call is not reported again. One that has not been handled will be when it
         // repeats.
-        thread_.reissued = !engine_.drop_from_backlog(tid_);
+        thread_.call.reissued = !host_.drop_stops(thread_);
     } else if (moved_) {
         restart_interrupted_call(registers);
         registers.orig_rax = kNoCall;

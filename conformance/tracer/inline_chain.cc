@@ -30,18 +30,8 @@ std::string base_name(std::string_view path) {
     return std::string(path.substr(path.rfind('/') + 1)).substr(0, kLongestPath / 16);
 }
 
-// DWARF does not say which folders are a compiler's system folders. These are the usual ones, and
-// those of libraries that are compiled into a consumer.
-bool is_library_file(std::string_view path) {
-    constexpr std::string_view kBegins[] = {"/usr/include/",       "/usr/lib/", "/usr/lib64/",
-                                            "/usr/local/include/", "/rustc/",   "/usr/src/rustc",
-                                            "/usr/local/go/src/"};
-    constexpr std::string_view kParts[] = {"/include/c++/", "/lib/gcc/", "/lib/clang/",
-                                           "/lib/rustlib/src/rust/library/", "/sysdeps/"};
-    const auto begins = [&](std::string_view with) { return path.starts_with(with); };
-    const auto has = [&](std::string_view part) { return path.find(part) != path.npos; };
-    return std::any_of(std::begin(kBegins), std::end(kBegins), begins) ||
-           std::any_of(std::begin(kParts), std::end(kParts), has);
+bool is_ada(int language) {
+    return language == DW_LANG_Ada83 || language == DW_LANG_Ada95;
 }
 
 // In Go a function's name begins with its package.
@@ -54,8 +44,11 @@ bool is_library_of_go(std::string_view name) {
 }
 
 // The name without package, receiver and template arguments.
-std::string short_name(std::string_view name, bool is_go) {
-    if (is_go) name = name.substr(name.rfind('.') + 1);
+std::string short_name(std::string_view name, int language) {
+    // LDC writes `core.atomic.atomicLoad!(2, ulong).atomicLoad`, GNAT `ring__next`.
+    if (language == DW_LANG_Go || language == DW_LANG_D) name = name.substr(name.rfind('.') + 1);
+    if (const size_t at = name.rfind("__"); is_ada(language) && at != name.npos)
+        name = name.substr(at + 2);
     const bool is_operator = name.starts_with("operator");
     if (const size_t at = name.find('<'); at != name.npos && at != 0 && !is_operator)
         name = name.substr(0, at);
@@ -64,6 +57,14 @@ std::string short_name(std::string_view name, bool is_go) {
 
 bool is_block(int tag) {
     return tag == DW_TAG_lexical_block || tag == DW_TAG_try_block || tag == DW_TAG_catch_block;
+}
+
+// A scope in which functions are nested. Modules are those of D and Fortran.
+bool is_scope_of_functions(int tag) {
+    return tag == DW_TAG_subprogram || tag == DW_TAG_namespace || tag == DW_TAG_module ||
+           tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
+           tag == DW_TAG_interface_type || tag == DW_TAG_union_type ||
+           tag == DW_TAG_enumeration_type || is_block(tag);
 }
 
 std::optional<Dwarf_Die> referred(Dwarf_Die* die, unsigned attribute) {
@@ -175,12 +176,46 @@ void for_children(Dwarf_Die parent, ReadBudget& budget,
 
 }  // namespace
 
+// DWARF does not say which folders are a compiler's system folders. These are the usual ones, and
+// those of libraries that are compiled into a consumer.
+bool is_library_file(std::string_view path) {
+    constexpr std::string_view kBegins[] = {"/usr/include/",       "/usr/lib/", "/usr/lib64/",
+                                            "/usr/local/include/", "/rustc/",   "/usr/src/rustc",
+                                            "/usr/local/go/src/"};
+    constexpr std::string_view kParts[] = {
+        "/include/c++/",
+        "/lib/gcc/",
+        "/lib/clang/",
+        "/sysdeps/",
+        "/lib/rustlib/src/rust/library/",
+        "/.cargo/registry/src/",
+        "/go/pkg/mod/",
+        "/include/d/",  // D: GCC and LDC, then DMD, then the sources of both
+        "/dmd/import/",
+        "/druntime/",
+        "/libdruntime/",
+        "/phobos/",
+        "/adainclude/",
+        "/libgfortran/",
+        "/fpcsrc/",  // Free Pascal
+        "/lib/ocaml/",
+        "/lib/nim/",
+        "/nim/lib/std/",
+        "/nim/lib/system/",
+        "/lib/zig/",
+        "/zig/lib/std/",
+    };
+    const auto begins = [&](std::string_view with) { return path.starts_with(with); };
+    const auto has = [&](std::string_view part) { return path.find(part) != path.npos; };
+    return std::any_of(std::begin(kBegins), std::end(kBegins), begins) ||
+           std::any_of(std::begin(kParts), std::end(kParts), has);
+}
+
 UnitFunctions::UnitFunctions(Dwarf_Die unit, ReadBudget& budget)
     : unit_(unit), root_(with_functions(unit)), budget_(budget) {
     add_functions(root_);
 }
 
-// Functions are nested in namespaces, classes and other functions.
 void UnitFunctions::add_functions(Dwarf_Die root) {
     std::vector<std::pair<Dwarf_Die, size_t>> parents = {{root, 0}};
     while (!parents.empty()) {
@@ -189,10 +224,8 @@ void UnitFunctions::add_functions(Dwarf_Die root) {
         for_children(parent, budget_, [&, depth = depth](Dwarf_Die child) {
             const int tag = dwarf_tag(&child);
             if (tag == DW_TAG_subprogram) add_ranges(child, functions_);
-            const bool has_functions = tag == DW_TAG_subprogram || tag == DW_TAG_namespace ||
-                                       tag == DW_TAG_structure_type || tag == DW_TAG_class_type ||
-                                       tag == DW_TAG_enumeration_type || is_block(tag);
-            if (has_functions && depth < kDeepest) parents.emplace_back(child, depth + 1);
+            if (is_scope_of_functions(tag) && depth < kDeepest)
+                parents.emplace_back(child, depth + 1);
             return true;
         });
     }
@@ -330,8 +363,10 @@ const char* UnitFunctions::file_of(Dwarf_Word index) {
 SourceFrame UnitFunctions::frame(Dwarf_Die function, const char* file, int line, int column) {
     SourceFrame result;
     const std::string_view name = text_of(dwarf_diename(&function));
-    const bool is_go = dwarf_srclang(&unit_) == DW_LANG_Go || dwarf_srclang(&root_) == DW_LANG_Go;
-    result.function = short_name(name, is_go);
+    // A unit of split DWARF may have its language only in the separate file.
+    const int language = std::max(dwarf_srclang(&unit_), dwarf_srclang(&root_));
+    const bool is_go = language == DW_LANG_Go;
+    result.function = short_name(name, language);
     result.file = base_name(text_of(file));
     result.is_library = is_library_file(text_of(file)) || (is_go && is_library_of_go(name));
     result.line = line;

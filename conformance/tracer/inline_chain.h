@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kmes::conformance::tracing {
@@ -30,7 +31,11 @@ struct SourceFrame {
     static constexpr int kAccessorLines = 10;
 };
 
-// How much more may be read of one file. (Bounds the work on hostile debug information.)
+// Whether the source file is in a folder of a compiler or of a library.
+bool is_library_file(std::string_view path);
+
+// The number of items that may still be read from one file. Bounds the work on hostile debug
+// information.
 class ReadBudget {
   public:
     bool take() { return left_ != 0 && left_-- != 0; }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What each thread of the testee does: it runs, or sleeps in a call, which may end by itself after
-// a time. "All are blocked" is a state that was seen, not guessed from time. Knows /proc and the
-// arguments of waiting calls.
+// Finds the activity of each thread of the testee: it runs, or it sleeps in a call that may end by
+// itself after a time. "All are blocked" is an observed state, not a guess from elapsed time. Knows
+// /proc and the arguments of waiting calls.
 
 #include <linux/futex.h>
 #include <poll.h>
@@ -93,7 +93,8 @@ bool can_end_by_itself(const ThreadState& state) {
     return state.limit != TimeLimit::kNone || state.is_restarted || state.is_up_to_kernel;
 }
 
-// A pipe, socket or eventfd waits for somebody. A timer, a disk or a device does not.
+// A pipe, socket or eventfd becomes ready by another thread or process. A timer, a disk or a device
+// becomes ready by itself.
 bool is_up_to_kernel(pid_t tid, uint64_t fd) {
     constexpr std::string_view kUpToSomebody[] = {"pipe:", "socket:", "anon_inode:[eventfd]",
                                                   "anon_inode:[signalfd]", "anon_inode:[pidfd]"};
@@ -127,7 +128,7 @@ bool is_one_of_epoll(pid_t tid, uint64_t epoll, bool (*is_so)(pid_t tid, uint64_
     return false;
 }
 
-// Calls that only another thread or process ends, or a signal. (The futex calls are described
+// Calls that only another thread, another process or a signal ends. (The futex calls are described
 // elsewhere.)
 bool is_up_to_somebody(long number) {
     switch (number) {
@@ -159,7 +160,8 @@ bool is_up_to_somebody(long number) {
     }
 }
 
-// Whether `is_so` holds for a file that this call waits for; nothing: it is no read, write or poll.
+// Whether `is_so` holds for a file that this call waits for; nothing if it is no read, write or
+// poll.
 std::optional<bool> is_any_file(const ThreadState& state, bool (*is_so)(pid_t tid, uint64_t fd)) {
     switch (state.call_number) {
         case SYS_read:
@@ -179,8 +181,8 @@ std::optional<bool> is_any_file(const ThreadState& state, bool (*is_so)(pid_t ti
     }
 }
 
-// Whether the kernel by itself may end this call without a timeout. An unknown call is one of
-// these: the server of a file system (FUSE) may take any time for calls that name or use its files.
+// Whether the kernel may end this call by itself, without a timeout. True for an unknown call: the
+// server of a file system (FUSE) may take any time for calls that name or use its files.
 bool waits_for_kernel(const ThreadState& state) {
     return is_any_file(state, is_up_to_kernel).value_or(!is_up_to_somebody(state.call_number));
 }
@@ -191,7 +193,7 @@ bool is_open_to_others(pid_t tid, uint64_t fd) {
     return link.starts_with("socket:") || link == "anon_inode:[signalfd]";
 }
 
-// Whether somebody outside of the run may end this call without a timeout.
+// Whether a process outside of the run may end this call without a timeout.
 bool waits_for_others(const ThreadState& state) {
     switch (state.call_number) {
         case SYS_pause:
@@ -214,20 +216,49 @@ bool has_timers(pid_t process) {
 
 }  // namespace
 
+namespace tracing {
+
+Activity activity_of(pid_t tid) {
+    const auto status = read_status(tid);
+    if (!status) return Activity::kEnded;
+    switch (status->state) {
+        case 't':
+        case 'T':
+            return Activity::kHeld;
+        case 'Z':
+        case 'X':
+            return Activity::kEnded;
+        case 'S':
+        case 'D':
+            return Activity::kBlocked;
+        default:
+            return Activity::kRunning;
+    }
+}
+
+bool process_has_io_uring(pid_t tid) {
+    if (tid == 0) return false;
+    const std::vector<int> fds = list_fds(tid);
+    return std::any_of(fds.begin(), fds.end(),
+                       [=](int fd) { return fd_link(tid, fd) == "anon_inode:[io_uring]"; });
+}
+
+}  // namespace tracing
+
 // Adds the timeout and the ring words of a thread that sleeps in a system call.
 void Tracer::Engine::describe_blocked(ThreadState& state, const Thread& thread) {
     state.is_restarted = state.call_number == SYS_restart_syscall;
     std::optional<FutexWait> wait;
-    if (thread.wait) {
+    if (thread.call.wait) {
         // The call was seen at its entry, before its pointers were redirected. Read the values
         // again.
-        wait = thread.wait->report;
+        wait = thread.call.wait->report;
         for (FutexWord& word : wait->words) {
-            word.value_there =
-                static_cast<uint32_t>(buffer_value({word.place, sizeof(uint32_t), true, false}));
+            word.value_there = static_cast<uint32_t>(
+                buffers_.value_of({word.place, sizeof(uint32_t), true, false}));
         }
     } else {
-        wait = parse_wait(state.tid, state.call_number, state.arguments);
+        wait = futex_calls_.read_wait(state.tid, state.call_number, state.arguments);
     }
     if (wait) {
         state.words = std::move(wait->words);
@@ -252,24 +283,6 @@ void Tracer::Engine::describe_blocked(ThreadState& state, const Thread& thread) 
     }
 }
 
-Activity Tracer::Engine::activity(pid_t tid) {
-    const auto status = read_status(tid);
-    if (!status) return Activity::kEnded;
-    switch (status->state) {
-        case 't':
-        case 'T':
-            return Activity::kHeld;
-        case 'Z':
-        case 'X':
-            return Activity::kEnded;
-        case 'S':
-        case 'D':
-            return Activity::kBlocked;
-        default:
-            return Activity::kRunning;
-    }
-}
-
 ThreadState Tracer::Engine::state_of(const Thread& thread, const ThreadStatus& status) {
     ThreadState state;
     state.tid = thread.tid;
@@ -283,8 +296,8 @@ ThreadState Tracer::Engine::state_of(const Thread& thread, const ThreadStatus& s
             state.activity = Activity::kEnded;
             return state;
         case 'D':
-            // The thread sleeps in the kernel (a disk, membarrier). A spinning thread never looks
-            // like this.
+            // The thread sleeps in the kernel (a disk, membarrier). A spinning thread is never in
+            // this state.
             state.activity = Activity::kBlocked;
             state.is_up_to_kernel = true;
             return state;
@@ -302,20 +315,12 @@ ThreadState Tracer::Engine::state_of(const Thread& thread, const ThreadStatus& s
     return state;
 }
 
-bool Tracer::Engine::has_io_uring() const {
-    const pid_t tid = any_testee_thread();
-    if (tid == 0) return false;
-    const std::vector<int> fds = list_fds(tid);
-    return std::any_of(fds.begin(), fds.end(),
-                       [&](int fd) { return fd_link(tid, fd) == "anon_inode:[io_uring]"; });
-}
-
 Inspection Tracer::Engine::inspect() {
     Inspection inspection;
-    if (testee_ == 0 || ended_) return inspection;
+    if (tracees_.testee() == 0 || end_.is_over()) return inspection;
     std::vector<uint64_t> switches;
     bool is_steady = true;
-    for (const auto& [tid, thread] : threads_) {
+    for (const auto& [tid, thread] : tracees_.threads()) {
         if (!is_testee(thread)) {
             inspection.other_processes = true;
             continue;
@@ -325,8 +330,8 @@ Inspection Tracer::Engine::inspect() {
         state.tid = tid;
         state.activity = Activity::kEnded;
         if (status) state = state_of(thread, *status);
-        // A thread with a stop that nobody has received yet has the state 't'. A received stop
-        // counts as held too.
+        // A thread with a stop that the tracer has not received yet has the state 't'. A received
+        // stop counts as held too.
         if (state.activity == Activity::kBlocked && thread.stopped)
             state.activity = Activity::kHeld;
         switches.push_back(status ? status->context_switches : 0);
@@ -349,8 +354,10 @@ Inspection Tracer::Engine::inspect() {
         is_for_good = is_for_good && !can_end_by_itself(state);
         ++blocked;
     }
-    inspection.all_blocked = is_steady && blocked > 0 && events_.empty() && backlog_.empty();
-    inspection.all_blocked_for_good = inspection.all_blocked && is_for_good && !has_timers(testee_);
+    inspection.all_blocked =
+        is_steady && blocked > 0 && events_.is_empty() && stops_.is_backlog_empty();
+    inspection.all_blocked_for_good =
+        inspection.all_blocked && is_for_good && !has_timers(tracees_.testee());
     return inspection;
 }
 

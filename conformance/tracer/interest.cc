@@ -76,6 +76,7 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
         trace_number(filter, SYS_futex_waitv);
         trace_number(filter, SYS_restart_syscall);
     }
+    trace_number(filter, SYS_clone3);  // a filter cannot see its flags
     trace_if_bits(filter, SYS_clone, 0, CLONE_UNTRACED, CLONE_UNTRACED);
     // mmap: all but those with fd -1 at an address of the kernel's choice.
     filter.push_back(jump_if_equal(SYS_mmap, 0, 7));
@@ -98,6 +99,7 @@ bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_fut
     switch (number) {
         case kAttachCallNumber:
         case SYS_exit_group:
+        case SYS_clone3:
         case SYS_mremap:
         case SYS_munmap:
         case SYS_sched_setaffinity:

@@ -13,17 +13,12 @@
 #include <cstring>
 
 #include "conformance/tracer/engine.h"
-#include "conformance/tracer/injection.h"
 
 namespace kmes::conformance {
 namespace {
 
 // For arguments of which the kernel uses only the low half.
 constexpr uint64_t kLowHalf = 0xffffffff;
-
-uint64_t whole_pages(uint64_t length_bytes) {
-    return (length_bytes + kPageBytes - 1) & ~(kPageBytes - 1);
-}
 
 MapRequest request_of(const user_regs_struct& registers) {
     MapRequest request;
@@ -36,23 +31,6 @@ MapRequest request_of(const user_regs_struct& registers) {
     return request;
 }
 
-// The end of the file mappings that follow this address without a gap.
-uint64_t end_of_files(const std::vector<MapsEntry>& maps, uint64_t address) {
-    uint64_t end = address;
-    for (const MapsEntry& entry : maps) {
-        const bool is_file = entry.file.inode != 0;
-        if (is_file && entry.start <= end && end < entry.end) end = entry.end;
-    }
-    return end;
-}
-
-// Whether the range of `length_bytes` from `address` overlaps the mapping.
-bool reaches_into(const LiveMapping& live, uint64_t address, uint64_t length_bytes) {
-    const uint64_t first = live.mapping.address;
-    return live.live && address < first + whole_pages(live.mapping.length_bytes) &&
-           first < address + whole_pages(length_bytes);
-}
-
 bool is_shared(uint64_t flags) {
     const uint64_t type = flags & MAP_TYPE;
     return type == MAP_SHARED || type == MAP_SHARED_VALIDATE;
@@ -60,15 +38,8 @@ bool is_shared(uint64_t flags) {
 
 }  // namespace
 
-std::optional<BufferId> Tracer::Engine::buffer_of(const FileIdentity& identity) const {
-    for (size_t id = 0; id < files_.size(); ++id) {
-        if (files_[id].identity == identity) return id;
-    }
-    return std::nullopt;
-}
-
 MapDeviation Tracer::Engine::deviation_of(const MapRequest& request, BufferId buffer) const {
-    const ServedFile& file = files_[buffer];
+    const ServedFile& file = buffers_.at(buffer);
     MapDeviation deviation;
     deviation.address =
         request.address != 0 || (request.flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) != 0;
@@ -76,11 +47,7 @@ MapDeviation Tracer::Engine::deviation_of(const MapRequest& request, BufferId bu
     deviation.protection = request.protection != (PROT_READ | PROT_WRITE);
     deviation.shared = !is_shared(request.flags);
     deviation.offset = request.offset_bytes != 0;
-    deviation.again =
-        std::any_of(mappings_.begin(), mappings_.end(), [&](const LiveMapping& other) {
-            return other.live && other.mapping.buffer == buffer &&
-                   other.attach_call == file.attach_call;
-        });
+    deviation.again = mappings_.has_mapped(buffer, file.attach_call);
     return deviation;
 }
 
@@ -137,16 +104,17 @@ int64_t Tracer::Engine::overlay_file(Injection& injection, Thread& thread,
 
 bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers) {
     const MapRequest request = request_of(registers);
-    if ((request.flags & MAP_ANONYMOUS) != 0 || files_.empty()) return false;
+    if ((request.flags & MAP_ANONYMOUS) != 0 || buffers_.is_empty()) return false;
     const auto identity = identity_of_fd(thread.tid, request.fd);
-    const auto buffer = identity ? buffer_of(*identity) : std::nullopt;
+    const auto buffer = identity ? buffers_.find(*identity) : std::nullopt;
     if (!buffer) return false;
-    const ServedFile file = files_[*buffer];
+    const ServedFile file = buffers_.at(*buffer);
     Mapped event;
     event.tid = thread.tid;
     event.buffer = *buffer;
     event.request = request;
     event.deviation = deviation_of(request, *buffer);
+    event.site = call_site(thread, registers);
     Injection injection(*this, thread);
     give_back_hidden(injection);
     // Prefaulting would allocate the part of the metadata file that only gives it its length.
@@ -164,7 +132,7 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
             overlay_data(injection, thread, file, request, static_cast<uint64_t>(address));
         if (overlaid < 0) {
             injection.call(SYS_munmap, static_cast<uint64_t>(address), request.length_bytes);
-            // (A killed thread has released nothing.)
+            // ESRCH: the thread was killed, and the testee's rights are not the reason.
             const auto reason = overlaid == -ESRCH ? TracerTrouble::Reason::none_known
                                                    : TracerTrouble::Reason::its_rights;
             push(thread,
@@ -179,10 +147,10 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
     if (address < 0) {
         event.error = static_cast<int>(-address);
     } else {
-        // The mappings here before are gone, by MAP_FIXED or in a way that was not seen.
-        note_unmap(static_cast<uint64_t>(address), request.length_bytes);
+        // The earlier mappings of this range are gone: by MAP_FIXED, or unmapped without a stop.
+        mappings_.note_unmap(static_cast<uint64_t>(address), request.length_bytes);
         LiveMapping live;
-        live.mapping = {mappings_.size(),
+        live.mapping = {0,
                         *buffer,
                         static_cast<uint64_t>(address),
                         request.length_bytes,
@@ -191,18 +159,18 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
                         is_shared(request.flags)};
         live.mapped_bytes = whole_pages(request.length_bytes);
         live.attach_call = file.attach_call;
-        event.mapping = live.mapping;
-        mappings_.push_back(std::move(live));
+        event.mapping = mappings_.add(std::move(live)).mapping;
     }
     push(thread, std::move(event));
     return true;
 }
 
-// Unmaps the hidden mappings of what the testee has unmapped. A testee that maps again and again
-// would have thousands of them. Not while a system call may still use one.
+// Unmaps the hidden mappings of the mappings that the testee has unmapped. A testee that maps again
+// and again would accumulate thousands. Does nothing while a system call may still use one.
 void Tracer::Engine::give_back_hidden(Injection& injection) {
-    const bool is_led_there = std::any_of(threads_.begin(), threads_.end(), [](const auto& entry) {
-        return entry.second.redirect.has_value();
+    const auto& threads = tracees_.threads();
+    const bool is_led_there = std::any_of(threads.begin(), threads.end(), [](const auto& entry) {
+        return entry.second.call.redirect.has_value();
     });
     if (is_led_there) return;
     for (LiveMapping& live : mappings_) {
@@ -212,69 +180,10 @@ void Tracer::Engine::give_back_hidden(Injection& injection) {
     }
 }
 
-void Tracer::Engine::note_unmap(uint64_t address, uint64_t length_bytes) {
-    for (LiveMapping& live : mappings_) {
-        if (!reaches_into(live, address, length_bytes)) continue;
-        if (address > live.mapping.address) {
-            cut_off_at(live, address & ~(kPageBytes - 1));
-            continue;
-        }
-        live.live = false;
-        live.guards.clear();
-    }
-}
-
-// Whether some known mapping of a buffer overlaps this range.
-bool Tracer::Engine::touches_mapping(uint64_t address, uint64_t length_bytes) const {
-    return std::any_of(mappings_.begin(), mappings_.end(), [=](const LiveMapping& live) {
-        return reaches_into(live, address, length_bytes);
-    });
-}
-
-// Shortens the mapping to end at this address.
-void Tracer::Engine::cut_off_at(LiveMapping& live, uint64_t address) {
-    const uint64_t length = address - live.mapping.address;
-    live.mapping.length_bytes = length;
-    std::erase_if(live.guards, [length](const auto& guard) { return guard.first >= length; });
-    for (auto& [offset, bytes] : live.guards) bytes = std::min(bytes, length - offset);
-}
-
-LiveMapping* Tracer::Engine::mapping_at(uint64_t address) {
-    for (LiveMapping& live : mappings_) {
-        const uint64_t length = whole_pages(live.mapping.length_bytes);
-        if (live.live && address - live.mapping.address < length) return &live;
-    }
-    return nullptr;
-}
-
-std::optional<BufferPlace> Tracer::Engine::place_of(uint64_t address) {
-    for (const LiveMapping& live : mappings_) {
-        if (!live.live) continue;
-        const uint64_t length = whole_pages(live.mapping.length_bytes);
-        // The hidden mapping has the same shape, and system calls may use it.
-        for (const uint64_t start : {live.mapping.address, live.hidden}) {
-            if (start != 0 && address - start < length) {
-                return BufferPlace{live.mapping.buffer, live.mapping.id,
-                                   address - start + live.mapping.offset_bytes};
-            }
-        }
-    }
-    return std::nullopt;
-}
-
-pid_t Tracer::Engine::any_testee_thread() const {
-    for (const auto& [tid, thread] : threads_) {
-        if (!is_testee(thread)) continue;
-        const auto status = read_status(tid);
-        if (status && status->state != 'Z' && status->state != 'X') return tid;
-    }
-    return 0;
-}
-
-// A thread that is just ending has no memory any more, but the others have. Nothing: they may not
-// be read, as those of an undumpable process.
+// Tries each thread, because a thread that is ending has no memory any more. Returns nothing if the
+// maps may not be read, as those of an undumpable process.
 std::optional<std::vector<MapsEntry>> Tracer::Engine::maps_of_testee() {
-    for (auto& [tid, thread] : threads_) {
+    for (auto& [tid, thread] : tracees_.threads()) {
         if (!is_testee(thread)) continue;
         errno = 0;
         std::vector<MapsEntry> maps = read_maps(tid);
@@ -287,40 +196,18 @@ std::optional<std::vector<MapsEntry>> Tracer::Engine::maps_of_testee() {
 }
 
 std::vector<Mapping> Tracer::Engine::mappings() {
-    std::vector<Mapping> result;
-    const auto maps = maps_of_testee();
-    for (LiveMapping& live : mappings_) {
-        if (!live.live) continue;
-        const Mapping& mapping = live.mapping;
-        // What cannot be read is taken to be there still.
-        if (!maps) {
-            result.push_back(mapping);
-            continue;
-        }
-        const FileIdentity& identity = files_[mapping.buffer].identity;
-        const bool is_there = std::any_of(maps->begin(), maps->end(), [&](const MapsEntry& entry) {
-            return entry.start <= mapping.address && mapping.address < entry.end &&
-                   (entry.file == identity || mapping.offset_bytes != 0);
-        });
-        live.live = is_there;
-        if (is_there) {
-            const uint64_t end = end_of_files(*maps, mapping.address);
-            if (end < mapping.address + whole_pages(mapping.length_bytes)) cut_off_at(live, end);
-            result.push_back(mapping);
-        } else {
-            live.guards.clear();
-        }
-    }
-    return result;
+    // If the maps cannot be read, all mappings count as live.
+    if (const auto maps = maps_of_testee()) mappings_.compare_with(*maps, buffers_);
+    return mappings_.list();
 }
 
 std::vector<std::pair<int, BufferId>> Tracer::Engine::open_fds() {
     std::vector<std::pair<int, BufferId>> result;
-    const pid_t tid = any_testee_thread();
+    const pid_t tid = tracees_.live_testee_thread();
     if (tid == 0) return result;
     for (const int fd : list_fds(tid)) {
         const auto identity = identity_of_fd(tid, fd);
-        const auto buffer = identity ? buffer_of(*identity) : std::nullopt;
+        const auto buffer = identity ? buffers_.find(*identity) : std::nullopt;
         if (buffer) result.emplace_back(fd, *buffer);
     }
     return result;

@@ -30,7 +30,7 @@ TEST_P(MappingTest, IsOneMemoryInBothCopiesAndBothProcesses) {
     run.buffers[0]->wake();
     EXPECT_EQ(run.finish().exit_status, 0);
     // The data cannot be made writable (EACCES); the page before it keeps its protection.
-    EXPECT_EQ(run.tracer.standard_output(),
+    EXPECT_EQ(run.tracer.output().standard_output(),
               "first copy 42\nsecond copy 42\nlast byte 7\nmake writable 13\nmake data writable "
               "13\nafter 200\n");
 }
@@ -46,7 +46,7 @@ TEST_P(MappingTest, AWakeFromTheRunnerReachesASleeperInTheKernel) {
     ASSERT_TRUE(end);
     EXPECT_EQ(end->result, 0);
     EXPECT_EQ(run.finish().exit_status, 0);
-    EXPECT_EQ(run.tracer.standard_output(), "woken 0\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "woken 0\n");
 }
 
 TEST_P(MappingTest, TellsEveryDeviationAndDoesWhatAKernelWould) {
@@ -82,7 +82,7 @@ TEST_P(MappingTest, TellsEveryDeviationAndDoesWhatAKernelWould) {
     EXPECT_EQ(run.tracer.open_fds().size(), 2u);
     run.buffers[1]->wake();
     EXPECT_EQ(run.finish().exit_status, 0);
-    EXPECT_EQ(run.tracer.standard_output(),
+    EXPECT_EQ(run.tracer.output().standard_output(),
               "page alone 75\none copy 42\nprivate 42\ndata alone 42\nsecond alone 42\nfixed "
               "1\nbad offset 22\n"
               "by dup 42\n");

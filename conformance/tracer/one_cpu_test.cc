@@ -34,7 +34,7 @@ TEST_P(OneCpuTest, GivesTheFdOfACpuAndTheNumberOfCpus) {
         if (const auto* attached = std::get_if<Attached>(&event)) all.push_back(*attached);
     });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    EXPECT_EQ(run_.tracer.standard_output(),
+    EXPECT_EQ(run_.tracer.output().standard_output(),
               "none -22\nuntouched 7\ncount 0\nis 2\nbad capacity -14\nbad before none -14\n"
               "is an fd 1\ncapacity 65536\n");
     ASSERT_EQ(all.size(), 5u);
@@ -51,9 +51,9 @@ TEST_P(OneCpuTest, KnowsNoQuestionForTheNumberInFormC) {
     run_.tracer.set_attach_call(AttachCall::kOneCpu);
     run_.start("one-cpu-answers");
     EXPECT_EQ(run_.finish().exit_status, 0);
-    EXPECT_TRUE(
-        run_.tracer.standard_output().starts_with("none -22\nuntouched 7\ncount -22\nis 7\n"))
-        << run_.tracer.standard_output();
+    EXPECT_TRUE(run_.tracer.output().standard_output().starts_with(
+        "none -22\nuntouched 7\ncount -22\nis 7\n"))
+        << run_.tracer.output().standard_output();
 }
 
 TEST_P(OneCpuTest, MapsThePageOfTheProducerReadOnly) {
@@ -67,7 +67,7 @@ TEST_P(OneCpuTest, MapsThePageOfTheProducerReadOnly) {
     });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(maps, 1);
-    EXPECT_EQ(run_.tracer.standard_output(), "data 42\ndata again 42\nprotect 13\n");
+    EXPECT_EQ(run_.tracer.output().standard_output(), "data 42\ndata again 42\nprotect 13\n");
     EXPECT_EQ(run_.buffers[0]->metadata()[kFlagOffset], 1);
 }
 
@@ -84,7 +84,7 @@ TEST_P(OneCpuTest, MapsNothingButTheWholeBuffer) {
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(maps, 6);
     EXPECT_EQ(refused, 4);
-    EXPECT_EQ(run_.tracer.standard_output(),
+    EXPECT_EQ(run_.tracer.output().standard_output(),
               "form A 22\npage 22\nprivate 22\noffset 22\nin pages 0\nwhole 0\n");
 }
 
@@ -106,7 +106,7 @@ TEST_P(OneCpuTest, SeesEachAccessToBothPagesOfMetadata) {
     const Ended ended = run_.finish([&](const TracerEvent& event) {
         const auto* hit = std::get_if<GuardHit>(&event);
         if (hit == nullptr) return;
-        const GuardStep step = run_.tracer.step_guarded(hit->tid);
+        const GuardStep step = run_.tracer.guards().step(hit->tid);
         ASSERT_EQ(step.outcome, GuardStep::Outcome::kDone);
         ASSERT_EQ(step.accesses.size(), 1u) << hit->code.describe();
         all.emplace_back(step.accesses[0].place.offset_bytes, step.accesses[0].is_write);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Describes addresses for people: which file, function and instruction, and how far from a mapping.
-// Knows the table of mappings and /proc.
+// Describes addresses for people: file, function, instruction, and the distance to a mapping. Knows
+// the table of mappings and /proc.
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,6 +14,7 @@
 #include "conformance/tracer/calls.h"
 #include "conformance/tracer/engine.h"
 #include "conformance/tracer/memory.h"
+#include "conformance/tracer/registers.h"
 
 namespace kmes::conformance {
 namespace {
@@ -26,7 +27,10 @@ constexpr int64_t kNearBytes = int64_t{1} << 20;
 std::string Fault::describe() const {
     std::string line = fmt::format("SIG{}", sigabbrev_np(signal));
     if (has_address) line += fmt::format(" at address {:#x}", address);
-    if (signal == SIGSEGV && code == SI_KERNEL) line += " at an address that is not canonical";
+    if (is_in_rseq_area)
+        line += " in the thread's rseq area (thread-local storage), which the kernel needs";
+    else if (signal == SIGSEGV && code == SI_KERNEL)
+        line += " at an address that is not canonical";
     if (removed_mapping) {
         line += fmt::format(
             ", in what was the mapping of buffer {} until it was removed, at offset "
@@ -62,13 +66,21 @@ std::optional<NextInstruction> Tracer::Engine::next_instruction(pid_t tid) {
     return NextInstruction{code->place, instruction.is_full_barrier, instruction.is_system_call};
 }
 
+// Call it while the thread is stopped at the entry of the call, with these registers.
+CallSite Tracer::Engine::call_site(const Thread& thread, user_regs_struct registers) {
+    if (!options_.keep_stacks) return {};
+    registers.rip -= kSyscallInstructionBytes;
+    return {code_at(thread, registers.rip)->place, take_snapshot(thread.tid, registers)};
+}
+
 std::optional<CodePlace> Tracer::Engine::call_in_program(const Thread& thread,
-                                                         const user_regs_struct& registers) {
+                                                         const user_regs_struct& registers,
+                                                         int signal_number) {
     constexpr size_t kFrames = 32;
-    // Back into the call, which may be the last instruction of its function.
+    // One byte before the return address is inside the call instruction, and so inside the function
+    // even if the call is its last instruction.
     constexpr uint64_t kOneByte = 1;
     const auto status = read_status(thread.tid);
-    const int signal_number = thread.signal_info.si_signo;
     if (!status || (status->caught_signals & signal_bit(signal_number)) != 0) return std::nullopt;
     const std::string program = program_of(thread.tid);
     ModuleTable modules;
@@ -93,28 +105,60 @@ std::optional<CodePlace> Tracer::Engine::call_in_program(const Thread& thread,
     return std::nullopt;
 }
 
-Fault Tracer::Engine::describe_fault(Thread& thread) {
+// Before a thread returns from the kernel, the kernel writes to its rseq area. If it cannot, it
+// sends SIGSEGV without an address.
+void Tracer::Engine::find_rseq_fault(Fault& fault) const {
+    if (fault.signal != SIGSEGV || fault.code != SI_KERNEL) return;
+    const uint64_t area = rseq_area_of(fault.tid);
+    if (area == 0) return;
+    ModuleTable modules;
+    modules.entries = read_maps(fault.tid);
+    const MapsEntry* entry = modules.find(area);
+    if (modules.entries.empty() || (entry != nullptr && entry->writable)) return;
+    fault.is_in_rseq_area = fault.has_address = true;
+    fault.address = area;
+}
+
+// Before: the registers are the thread's own.
+void Tracer::Engine::note_stuck(Thread& thread, const siginfo_t& info) {
+    push(TracerTrouble{
+        .tid = thread.tid,
+        .what = "a call that the suite makes in a thread of the testee does not begin, because the "
+                "thread faults again and again: " +
+                describe_fault(thread, info).describe(),
+        .reason = TracerTrouble::Reason::stuck});
+}
+
+// The thread runs, so its registers cannot be read.
+void Tracer::Engine::note_no_return(const Thread& thread) {
+    const auto status = read_status(thread.tid);
+    push(TracerTrouble{
+        .tid = thread.tid,
+        .what = fmt::format("thread {} of the testee does not return from a call or a step that "
+                            "the suite makes in it (state {})",
+                            thread.tid, status ? status->state : '?'),
+        .reason = TracerTrouble::Reason::stuck});
+}
+
+Fault Tracer::Engine::describe_fault(const Thread& thread, const siginfo_t& info) {
     Fault fault;
-    const siginfo_t& info = thread.signal_info;
     fault.signal = info.si_signo;
     fault.code = info.si_code;
     fault.tid = thread.tid;
     if (const auto registers = read_registers(thread.tid)) {
         fault.code_place = code_at(thread, registers->rip)->place;
         fault.stack = take_snapshot(thread.tid, *registers);
-        fault.called_by = call_in_program(thread, *registers);
+        fault.called_by = call_in_program(thread, *registers, fault.signal);
     }
     // A code above 0 comes from the kernel; SI_KERNEL (a non-canonical address) carries none.
     fault.has_address = (fault.signal == SIGSEGV || fault.signal == SIGBUS ||
                          fault.signal == SIGILL || fault.signal == SIGFPE) &&
                         info.si_code > 0 && info.si_code != SI_KERNEL;
+    if (fault.has_address) fault.address = reinterpret_cast<uint64_t>(info.si_addr);
+    find_rseq_fault(fault);
     if (!fault.has_address) return fault;
-    fault.address = reinterpret_cast<uint64_t>(info.si_addr);
-    const auto was_here = [&fault](const LiveMapping& each) {
-        return !each.live && fault.address - each.mapping.address < each.mapping.length_bytes;
-    };
-    const auto removed = std::find_if(mappings_.rbegin(), mappings_.rend(), was_here);
-    if (removed != mappings_.rend() && mapping_at(fault.address) == nullptr) {
+    const LiveMapping* removed = mappings_.removed_at(fault.address);
+    if (removed != nullptr && mappings_.at(fault.address) == nullptr) {
         fault.removed_mapping = removed->mapping;
         return fault;
     }

@@ -177,6 +177,7 @@ std::optional<ThreadStatus> read_status(pid_t tid) {
         if (name == "Tgid") fields.number(status.process, 10);
         if (name == "SigCgt") fields.number(status.caught_signals, 16);
         if (name == "PPid") fields.number(status.parent, 10);
+        if (name == "TracerPid") fields.number(status.tracer, 10);
         const bool is_rest = name == "voluntary_ctxt_switches";
         if ((is_rest || name == "nonvoluntary_ctxt_switches") && fields.number(count, 10)) {
             status.context_switches += count;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What /proc says about a thread and its process: memory map, state, current system call, open
-// files. Reads only; knows no ptrace and no buffers.
+// Reads the facts in /proc about a thread and its process: memory map, state, current system call,
+// open files. Reads only; knows no ptrace and no buffers.
 
 #ifndef CONFORMANCE_TRACER_PROC_H_
 #define CONFORMANCE_TRACER_PROC_H_
@@ -50,6 +50,7 @@ struct ThreadStatus {
     char state = '?';  // R running, S asleep, D uninterruptible, t traced, Z and X gone
     pid_t process = 0;
     pid_t parent = 0;
+    pid_t tracer = 0;               // the thread that traces it; 0: none
     uint64_t caught_signals = 0;    // a bit for each, from 1 on
     uint64_t context_switches = 0;  // grows whenever the thread has run and given up the processor
     uint64_t rests = 0;             // the voluntary ones: it slept, or was stopped

@@ -70,7 +70,7 @@ void Tracer::Engine::watch_report_write(Thread& thread, long number,
             return;
     }
     const auto identity = identity_of_fd(thread.tid, static_cast<int>(arguments[0]));
-    if (!identity || !report_->is(*identity)) return;
+    if (!identity || !output_.is_report(*identity)) return;
     const std::vector<iovec> parts = parts_of(thread.tid, number, arguments);
     if (parts.empty()) return;
     const iovec& last = parts.back();
@@ -78,7 +78,7 @@ void Tracer::Engine::watch_report_write(Thread& thread, long number,
     if (!byte) return;
     uint64_t bytes = 0;
     for (const iovec& part : parts) bytes += part.iov_len;
-    report_write_handler_({thread.tid, bytes, *byte == '\n', begin_of(thread.tid, parts)});
+    handlers_.report_write({thread.tid, bytes, *byte == '\n', begin_of(thread.tid, parts)});
 }
 
 }  // namespace kmes::conformance

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Finds threads that are stopped although nobody holds them. Either a stop was lost between this
-// tracer and the kernel, or a resume had no effect. That has never been seen, but it would look as
-// if the testee hung. Therefore such a thread is resumed again. If that is impossible, the suite
-// reports trouble of its own. Knows the threads' records, not what threads do.
+// Finds threads that are stopped although neither the tracer nor the runner holds them. Either a
+// stop was lost between this tracer and the kernel, or a resume had no effect. That has never been
+// seen, but it would look as if the testee hung. Therefore such a thread is resumed again. If that
+// is impossible, the suite reports trouble of its own. Knows the threads' records, not the
+// activities of threads.
 
 #include <sys/wait.h>
 
@@ -19,12 +20,12 @@ bool Tracer::Engine::stands_in_a_stop(pid_t tid) {
 // Checks every thread from time to time. All received stops must have been recorded. A thread is
 // lost if it is stopped, has no stop to receive, and is recorded as running.
 void Tracer::Engine::revive_lost_threads() {
-    if (ended_ || Clock::now() < next_revival_) return;
+    if (end_.is_over() || Clock::now() < next_revival_) return;
     next_revival_ = Clock::now() + kRevivalInterval;
-    for (auto& [tid, thread] : threads_) {
+    for (auto& [tid, thread] : tracees_.threads()) {
         if (thread.is_zombie || thread.is_in_group_stop) continue;
         if (thread.stopped) {
-            if (frozen_ || thread.held || may_run(thread)) continue;
+            if (tracees_.is_frozen() || thread.held || tracees_.may_run(thread)) continue;
             push(TracerTrouble{tid, "a stop of the testee was not reported: " +
                                         std::to_string(thread.queued_events) + " events, " +
                                         (thread.in_backlog ? "in the backlog" : "handled")});
@@ -34,10 +35,10 @@ void Tracer::Engine::revive_lost_threads() {
         // The thread may have stopped just now.
         int status = 0;
         if (waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG) == tid) {
-            put_off(record({tid, status}), status);
+            stops_.put_off(record({tid, status}), status);
             return;
         }
-        ++lost_stops_;
+        ++effects_.lost_stops;
         thread.stopped = true;
         resume(thread);
     }

@@ -83,8 +83,8 @@ class FaultBeside {
         await_ready(run_);
         main_ = mapped->tid;
         for (size_t i = 0; i < kReaders; ++i) readers_[i] = number_of_reader(i);
-        run_.tracer.set_guard_handler([](const GuardHit&) { return GuardAnswer::kStep; });
-        EXPECT_TRUE(run_.tracer.guard_pages(mapped->mapping.id, 0, 1));
+        run_.tracer.handlers().guarded_access = [](const GuardHit&) { return GuardAnswer::kStep; };
+        EXPECT_TRUE(run_.tracer.guards().add(mapped->mapping.id, 0, 1));
         (void)run_.tracer.wait(Clock::now());
         // The first reader has faulted, and the runner does not know it yet, when the other thread
         // acts.
@@ -183,10 +183,10 @@ TEST_P(SignalsTest, AFaultKeepsItsAddressThroughInjections) {
     await([&] { return stands(mapped->tid); });
     interrupted = mapped->tid;
     for (int i = 0; i < 3; ++i) {
-        ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+        ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 1));
         (void)run.tracer.wait(Clock::now());
         await([&] { return stands(mapped->tid); });
-        ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+        ASSERT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
         (void)run.tracer.wait(Clock::now());
         await([&] { return stands(mapped->tid); });
     }
@@ -208,13 +208,13 @@ Ended play_all_blocked(TracerOptions options, const std::string& end, std::strin
     TestRun run(std::move(options));
     run.tracer.start({tracer_testing::testdata("testee"), "all-blocked", end});
     const auto mapped = run.next<Mapped>();
-    if (!mapped || !run.tracer.guard_pages(mapped->mapping.id, 0, 1)) {
+    if (!mapped || !run.tracer.guards().add(mapped->mapping.id, 0, 1)) {
         ADD_FAILURE();
         return {};
     }
-    run.tracer.set_guard_handler([](const GuardHit&) { return GuardAnswer::kStep; });
+    run.tracer.handlers().guarded_access = [](const GuardHit&) { return GuardAnswer::kStep; };
     const Ended ended = run.finish();
-    output = run.tracer.standard_output();
+    output = run.tracer.output().standard_output();
     return ended;
 }
 

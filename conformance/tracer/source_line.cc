@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace kmes::conformance::tracing {
 namespace {
@@ -41,16 +42,13 @@ class DebugFile {
     DebugFile& operator=(const DebugFile&) = delete;
 
     std::string line_at(uint64_t file_offset) const {
-        const auto address = address_of(file_offset);
-        if (!address) return "";
-        int number = 0;
-        const char* name = nullptr;
-        if (Dwfl_Line* line = dwfl_module_getsrc(module_, *address))
-            name = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
-        if (name == nullptr) name = search_units(*address, number);
-        if (name == nullptr || number == 0) return "";
-        const std::string file = name;
-        return fmt::format("{}:{}", file.substr(file.rfind('/') + 1), number);
+        const auto [path, number] = line_of(file_offset);
+        if (path.empty() || number == 0) return "";
+        return fmt::format("{}:{}", path.substr(path.rfind('/') + 1), number);
+    }
+
+    bool is_library_at(uint64_t file_offset) const {
+        return is_library_file(line_of(file_offset).first);
     }
 
     std::vector<SourceFrame> frames_at(uint64_t file_offset) {
@@ -71,6 +69,18 @@ class DebugFile {
         Elf* elf = dwfl_module_getelf(module_, &bias);
         const auto address = elf == nullptr ? std::nullopt : loaded_at(elf, file_offset);
         return address ? std::optional(*address + bias) : std::nullopt;
+    }
+
+    // The file, with its path, and the line in it; an empty path: not known.
+    std::pair<std::string, int> line_of(uint64_t file_offset) const {
+        const auto address = address_of(file_offset);
+        if (!address) return {};
+        int number = 0;
+        const char* name = nullptr;
+        if (Dwfl_Line* line = dwfl_module_getsrc(module_, *address))
+            name = dwfl_lineinfo(line, nullptr, &number, nullptr, nullptr, nullptr);
+        if (name == nullptr) name = search_units(*address, number);
+        return {name == nullptr ? "" : name, number};
     }
 
     std::vector<SourceFrame> find_frames(GElf_Addr address) {
@@ -145,6 +155,12 @@ std::string source_line_at(const std::string& path, uint64_t file_offset) {
     const std::lock_guard lock(reading);
     const DebugFile* file = debug_file(path);
     return file == nullptr ? "" : file->line_at(file_offset);
+}
+
+bool is_library_at(const std::string& path, uint64_t file_offset) {
+    const std::lock_guard lock(reading);
+    const DebugFile* file = debug_file(path);
+    return file != nullptr && file->is_library_at(file_offset);
 }
 
 std::vector<SourceFrame> source_frames_at(const std::string& path, uint64_t file_offset) {

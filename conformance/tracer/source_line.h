@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The source line of an offset in an ELF file, and the functions around it, from the debug
-// information of the file or of a separate file. Every byte of the files is untrusted. Knows no
+// Finds the source line of an offset in an ELF file, and the functions around it. The debug
+// information is in the file or in a separate one. Every byte of the files is untrusted. Knows no
 // processes.
 
 #ifndef CONFORMANCE_TRACER_SOURCE_LINE_H_
@@ -18,6 +18,9 @@ namespace kmes::conformance::tracing {
 // Returns "consumer.c:120", or empty if there is no debug information. Each file is read once in a
 // process and stays open. Thread-safe.
 std::string source_line_at(const std::string& path, uint64_t file_offset);
+
+// Whether the line at this offset is in a file of a compiler or of a library. Thread-safe.
+bool is_library_at(const std::string& path, uint64_t file_offset);
 
 // Returns the functions at this offset: first the innermost inlined one, last the one that contains
 // the code. Empty without debug information. Thread-safe.

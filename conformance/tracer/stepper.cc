@@ -27,12 +27,13 @@ namespace kmes::conformance {
 namespace {
 
 constexpr uint64_t kAlwaysSet = 2;  // a bit of the flags
-constexpr uint16_t kTrapFlag = 0x100;
 constexpr uint64_t kResumeFlag = uint64_t{1} << 16;
 constexpr uint64_t kCacheLineBytes = 64;
 constexpr uint64_t kWordBytes = 8;
+// The stops that are no trap, after which a step counts as impossible. A late interrupt is one.
+constexpr int kMostOtherStops = 100;
 
-// Which register is changed, and by how much.
+// The changed register, and the distance.
 struct Shift {
     int number = kNoRegister;
     uint64_t distance = 0;
@@ -109,8 +110,8 @@ uint64_t put_right(const Instruction& instruction, const Shift& shift, uint64_t 
 // Then it says "breakpoint", and only the instruction shows whether it was one.
 bool is_trap_of_a_step(const Thread& thread) {
     constexpr uint8_t kBreakpoint = 0xcc;
-    if (thread.signal_info.si_code == TRAP_TRACE) return true;
-    if (thread.signal_info.si_code <= 0) return false;
+    if (thread.signal.info.si_code == TRAP_TRACE) return true;
+    if (thread.signal.info.si_code <= 0) return false;
     const auto registers = read_registers(thread.tid);
     if (!registers) return false;
     const auto before = read_value<uint16_t>(thread.tid, registers->rip - sizeof(uint16_t));
@@ -124,25 +125,6 @@ bool is_sent_by_somebody(const siginfo_t& info) {
 
 }  // namespace
 
-// Call this after a step over pushf: the pushed flags have the trap flag of the step, and would
-// trap after a popf. If the testee has set the flag itself, it stays.
-void Tracer::Engine::clear_pushed_trap_flag(const Thread& thread) {
-    const auto registers = read_registers(thread.tid);
-    if (!registers || ((registers->eflags & kTrapFlag) != 0 && !thread.shows_trap_flag)) return;
-    auto pushed = read_value<uint16_t>(thread.tid, registers->rsp);
-    if (!pushed) return;
-    *pushed &= static_cast<uint16_t>(~kTrapFlag);
-    write_memory(thread.tid, registers->rsp, &*pushed, sizeof *pushed);
-}
-
-// After a stepped popf, the kernel does not clear the trap flag that it sets for a step.
-void Tracer::Engine::clear_trap_flag(Thread& thread) {
-    auto registers = read_registers(thread.tid);
-    if (!std::exchange(thread.shows_trap_flag, false) || !registers) return;
-    registers->eflags &= ~static_cast<unsigned long long>(kTrapFlag);
-    write_registers(thread.tid, *registers);
-}
-
 // Steps one instruction, with all signals blocked.
 GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
     prepare_for_faults(thread);
@@ -151,12 +133,15 @@ GuardStep::Outcome Tracer::Engine::step_once(Thread& thread) {
     const uint64_t blocked = kAllButFaults;
     ptrace(PTRACE_SETSIGMASK, thread.tid, sizeof blocked, &blocked);
     GuardStep::Outcome outcome = GuardStep::Outcome::kThreadGone;
-    for (;;) {
+    for (int stops = 0;; ++stops) {
         ptrace(PTRACE_SINGLESTEP, thread.tid, 0, 0);
         const auto status = wait_for_thread(thread.tid);
         if (!status) return GuardStep::Outcome::kThreadGone;
-        if (*status >> 16 != 0 || WSTOPSIG(*status) == (SIGTRAP | 0x80))
-            continue;  // a late interrupt
+        if (*status >> 16 != 0 || WSTOPSIG(*status) == (SIGTRAP | 0x80)) {  // a late interrupt
+            if (stops < kMostOtherStops) continue;
+            note_no_return(thread);
+            break;
+        }
         thread.status = *status;
         classify(thread);
         const bool is_step = WSTOPSIG(*status) == SIGTRAP && is_trap_of_a_step(thread);
@@ -171,22 +156,22 @@ bool Tracer::Engine::step_over(pid_t tid) {
     Thread* thread = find(tid);
     if (thread == nullptr || !thread->stopped || thread->queued_events != 0 || thread->in_backlog)
         return false;
-    thread->pending.reset();
+    thread->guard.pending.reset();
     const auto registers = read_registers(tid);
     if (!registers) return false;
     const auto code = code_at(*thread, registers->rip);
-    thread->shows_trap_flag |= code->instruction().takes_flags;
+    thread->step.trap_flag.note_taken_flags(code->instruction());
     const GuardStep::Outcome outcome = step_once(*thread);
     if (code->instruction().pushes_flags && outcome == GuardStep::Outcome::kDone)
-        clear_pushed_trap_flag(*thread);
+        thread->step.trap_flag.clear_pushed(tid);
     // The next wait() handles it, where a handler may be called.
-    if (outcome == GuardStep::Outcome::kOtherFault) put_off(*thread, thread->status);
+    if (outcome == GuardStep::Outcome::kOtherFault) stops_.put_off(*thread, thread->status);
     return outcome == GuardStep::Outcome::kDone;
 }
 
 // The thread continues after the instruction with these registers.
 bool Tracer::Engine::finish_emulated(Thread& thread, const user_regs_struct& registers) {
-    thread.pending.reset();
+    thread.guard.pending.reset();
     return write_registers(thread.tid, registers);
 }
 
@@ -263,13 +248,13 @@ std::optional<GuardStep::Outcome> Tracer::Engine::redirect_to(
     }
     if (!write_registers(thread.tid, registers)) return GuardStep::Outcome::kThreadGone;
     if (is_done) return outcome;
-    if (!is_sent_by_somebody(thread.signal_info)) return std::nullopt;
+    if (!is_sent_by_somebody(thread.signal.info)) return std::nullopt;
     handle_signal(thread);
     return outcome;
 }
 
 GuardStep::Outcome Tracer::Engine::open_and_step(Thread& thread) {
-    const bool was_frozen = frozen_;
+    const bool was_frozen = tracees_.is_frozen();
     if (!freeze_all(Clock::now() + kFreezeLimit)) return GuardStep::Outcome::kThreadGone;
     GuardStep::Outcome outcome = GuardStep::Outcome::kThreadGone;
     if (set_guards(thread, false)) outcome = step_once(thread);
@@ -280,8 +265,8 @@ GuardStep::Outcome Tracer::Engine::open_and_step(Thread& thread) {
         if (is_write_fault) outcome = GuardStep::Outcome::kWriteFault;
     }
     if (outcome != GuardStep::Outcome::kThreadGone) set_guards(thread, true);
-    guards_are_open_ = false;
-    frozen_ = was_frozen;
+    mappings_.note_open_guards(false);
+    tracees_.set_frozen(was_frozen);
     return outcome;
 }
 
@@ -289,17 +274,17 @@ GuardStep Tracer::Engine::step_guarded(pid_t tid, Torn* torn) {
     GuardStep step;
     step.outcome = GuardStep::Outcome::kThreadGone;
     Thread* thread = find(tid);
-    if (thread == nullptr || !thread->pending || !thread->stopped) return step;
-    PendingAccess pending = std::move(*thread->pending);
-    thread->pending.reset();
+    if (thread == nullptr || !thread->guard.pending || !thread->stopped) return step;
+    PendingAccess pending = std::move(*thread->guard.pending);
+    thread->guard.pending.reset();
     step.accesses = pending.hit.accesses;
     const bool writes = std::any_of(step.accesses.begin(), step.accesses.end(),
                                     [](const BufferAccess& access) { return access.is_write; });
     if (torn != nullptr && writes) torn->give_up();
     Torn* const tears = writes ? nullptr : torn;
-    step.value_before = buffer_value(step.accesses.front());
-    // The processor can witness only what it executes itself.
-    const bool is_witnessed = checks_by_watchpoints_ && tears == nullptr;
+    step.value_before = buffers_.value_of(step.accesses.front());
+    // The processor can witness only instructions that it executes itself.
+    const bool is_witnessed = stepping_.watchpoints().is_used() && tears == nullptr;
     const bool is_emulated =
         !is_witnessed && (pending.string_elements != 0 ? emulate_string(*thread, pending, tears)
                                                        : emulate(*thread, pending, tears));
@@ -313,12 +298,12 @@ GuardStep Tracer::Engine::step_guarded(pid_t tid, Torn* torn) {
         step.outcome = *redirected;
     } else {
         if (torn != nullptr) torn->give_up();
-        const bool is_open = stepping_ == Stepping::kSingleStep;
+        const bool is_open = stepping_.uses_steps();
         step.way = is_open ? GuardStep::Way::kStepped : GuardStep::Way::kProtected;
         step.outcome = is_open ? step_openly(*thread, pending) : open_and_step(*thread);
     }
     step.accesses = pending.hit.accesses;
-    step.value_after = buffer_value(step.accesses.front());
+    step.value_after = buffers_.value_of(step.accesses.front());
     if (torn != nullptr) step.split_bytes = static_cast<uint32_t>(torn->split_bytes());
     return step;
 }

@@ -67,8 +67,9 @@ class LoopRun {
   public:
     LoopRun(const std::string& testee, const std::string& kind) : tracer_(options()) {
         const BufferId id = tracer_.add_buffer(files_.served());
-        tracer_.set_attach_handler(
-            [id](const AttachRequest&) { return AttachAnswer{0, {id}, kCapacityBytes}; });
+        tracer_.handlers().attach = [id](const AttachRequest&) {
+            return AttachAnswer{0, {id}, kCapacityBytes};
+        };
         tracer_.start({testee, "loop", kind});
     }
     bool is_mapped() {
@@ -88,20 +89,20 @@ class LoopRun {
 
     // The time from one access to the next, with a handler.
     double access_ns(int count, GuardStep::Way way) {
-        if (!is_mapped() || !tracer_.guard_pages(mapping_, 0, 3)) return -1;
+        if (!is_mapped() || !tracer_.guards().add(mapping_, 0, 3)) return -1;
         std::vector<double> samples;
         TimePoint last = Clock::now();
         int seen = 0;
         bool is_as_meant = true;
-        tracer_.set_guard_handler([&](const GuardHit& hit) {
-            const GuardStep step = tracer_.step_guarded(hit.tid);
+        tracer_.handlers().guarded_access = [&](const GuardHit& hit) {
+            const GuardStep step = tracer_.guards().step(hit.tid);
             is_as_meant = is_as_meant && step.way == way;
             const TimePoint now = Clock::now();
             if (++seen > kWarmUps)
                 samples.push_back(std::chrono::duration<double, std::nano>(now - last).count());
             last = now;
             return seen < count + kWarmUps ? GuardAnswer::kStep : GuardAnswer::kEvent;
-        });
+        };
         while (seen < count + kWarmUps) {
             const TracerEvent event = tracer_.wait(Clock::now() + kLimit);
             if (std::holds_alternative<Ended>(event) || std::holds_alternative<TimedOut>(event))
@@ -118,7 +119,7 @@ class LoopRun {
         std::vector<double> samples;
         for (int i = 0; i < count + kWarmUps; ++i) {
             const TimePoint begin = Clock::now();
-            if (!tracer_.step_over(tid)) return -1;
+            if (!tracer_.guards().step_over(tid)) return -1;
             if (i >= kWarmUps) samples.push_back(since_ns(begin));
         }
         return median_ns(samples);

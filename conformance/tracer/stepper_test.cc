@@ -61,7 +61,7 @@ std::vector<std::string> native_forms(Interception interception) {
     forms.go_on();
     const Ended ended = forms.run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    return lines_of(forms.run.tracer.standard_output());
+    return lines_of(forms.run.tracer.output().standard_output());
 }
 
 class StepperTest : public testing::TestWithParam<Interception> {};
@@ -73,21 +73,21 @@ TEST_P(StepperTest, EveryInstructionDoesTheSameUnderGuards) {
     FormsRun forms(GetParam());
     const auto mapping = forms.start();
     ASSERT_TRUE(mapping);
-    ASSERT_TRUE(forms.run.tracer.guard_pages(*mapping, 0, 33));
+    ASSERT_TRUE(forms.run.tracer.guards().add(*mapping, 0, 33));
     std::map<Way, int> ways;
-    forms.run.tracer.set_guard_handler([&](const GuardHit& hit) {
-        const GuardStep step = forms.run.tracer.step_guarded(hit.tid);
+    forms.run.tracer.handlers().guarded_access = [&](const GuardHit& hit) {
+        const GuardStep step = forms.run.tracer.guards().step(hit.tid);
         EXPECT_EQ(step.outcome, GuardStep::Outcome::kDone) << hit.code.describe();
         if (getenv("KMES_TRACER_VERBOSE") != nullptr)
             printf("%d %s\n", static_cast<int>(step.way), hit.code.describe().c_str());
         ++ways[step.way];
         return GuardAnswer::kStep;
-    });
+    };
     forms.go_on();
     const Ended ended = forms.run.finish(
         [](const TracerEvent& event) { EXPECT_FALSE(std::holds_alternative<GuardHit>(event)); });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    const std::vector<std::string> lines = lines_of(forms.run.tracer.standard_output());
+    const std::vector<std::string> lines = lines_of(forms.run.tracer.output().standard_output());
     ASSERT_EQ(lines.size(), expected.size());
     for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], expected[i]);
     EXPECT_GT(ways[Way::kEmulated], 100);
@@ -102,15 +102,15 @@ TEST_P(StepperTest, AnInterruptedInstructionDoesTheSame) {
     FormsRun forms(GetParam());
     const auto mapping = forms.start();
     ASSERT_TRUE(mapping);
-    ASSERT_TRUE(forms.run.tracer.guard_pages(*mapping, 0, 33));
-    forms.run.tracer.set_guard_handler([&](const GuardHit& hit) {
+    ASSERT_TRUE(forms.run.tracer.guards().add(*mapping, 0, 33));
+    forms.run.tracer.handlers().guarded_access = [&](const GuardHit& hit) {
         syscall(SYS_tgkill, forms.run.tracer.testee_pid(), hit.tid, SIGUSR1);
         return GuardAnswer::kStep;
-    });
+    };
     forms.go_on();
     const Ended ended = forms.run.finish();
     EXPECT_EQ(ended.kind, EndKind::kExited) << ended.text;
-    const std::vector<std::string> lines = lines_of(forms.run.tracer.standard_output());
+    const std::vector<std::string> lines = lines_of(forms.run.tracer.output().standard_output());
     ASSERT_EQ(lines.size(), expected.size());
     for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], expected[i]);
 }
@@ -125,7 +125,7 @@ TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {
     uint32_t round = 0;
     bool is_first = false;
     std::vector<std::string> expected;
-    run.tracer.set_guard_handler([&](const GuardHit& hit) {
+    run.tracer.handlers().guarded_access = [&](const GuardHit& hit) {
         if (hit.place.offset_bytes == kMarkerAt) {
             put('a');
             is_first = true;
@@ -135,7 +135,7 @@ TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {
         uint32_t size = 0;
         for (const BufferAccess& access : hit.accesses) size += access.size_bytes;
         const uint32_t wanted = round++ % 9 * 8;
-        const GuardStep step = run.tracer.step_guarded_torn(hit.tid, wanted, [&] { put('b'); });
+        const GuardStep step = run.tracer.guards().step_torn(hit.tid, wanted, [&] { put('b'); });
         EXPECT_EQ(step.outcome, GuardStep::Outcome::kDone) << hit.code.describe();
         EXPECT_NE(step.way, GuardStep::Way::kProtected) << hit.code.describe();
         EXPECT_EQ(step.split_bytes, std::min(wanted, size)) << hit.code.describe();
@@ -143,10 +143,10 @@ TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {
         const std::string young(kCopied - step.split_bytes, 'b');
         expected.push_back(hit.place.offset_bytes > 4096 + 1024 ? young + old : old + young);
         return GuardAnswer::kStep;
-    });
+    };
     const Ended ended = run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    const std::vector<std::string> lines = lines_of(run.tracer.standard_output());
+    const std::vector<std::string> lines = lines_of(run.tracer.output().standard_output());
     ASSERT_EQ(lines.size(), expected.size());
     ASSERT_GE(lines.size(), 5u * 9u);
     for (size_t i = 0; i < lines.size(); ++i)
@@ -159,11 +159,11 @@ TEST_P(StepperTest, AHandlersExceptionLeavesTheTracerWhole) {
     TestRun run(options_for(GetParam()), 1);
     ASSERT_TRUE(run.start_guarded("accesses", 0, 2));
     std::vector<uint64_t> offsets;
-    run.tracer.set_guard_handler([&](const GuardHit& hit) {
+    run.tracer.handlers().guarded_access = [&](const GuardHit& hit) {
         offsets.push_back(hit.place.offset_bytes);
         if (offsets.size() == 1) throw Thrown();
         return offsets.size() == 3 ? GuardAnswer::kEvent : GuardAnswer::kStep;
-    });
+    };
     EXPECT_THROW((void)run.tracer.wait(tracer_testing::limit()), Thrown);
     const Inspection inspection = run.tracer.inspect();
     ASSERT_EQ(inspection.threads.size(), 1u);
@@ -171,7 +171,7 @@ TEST_P(StepperTest, AHandlersExceptionLeavesTheTracerWhole) {
     const auto hit = run.next<GuardHit>();
     ASSERT_TRUE(hit);
     EXPECT_EQ(hit->place.offset_bytes, 132u);
-    EXPECT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+    EXPECT_EQ(run.tracer.guards().step(hit->tid).outcome, GuardStep::Outcome::kDone);
     EXPECT_EQ(run.finish().exit_status, 0);
     EXPECT_EQ(offsets, (std::vector<uint64_t>{64, 64, 132, 136, 128, 4101}));
 }
@@ -180,7 +180,7 @@ TEST_P(StepperTest, AHandlersExceptionCanEndTheRun) {
     struct Thrown {};
     TestRun run(options_for(GetParam()), 1);
     ASSERT_TRUE(run.start_guarded("accesses", 0, 2));
-    run.tracer.set_guard_handler([](const GuardHit&) -> GuardAnswer { throw Thrown(); });
+    run.tracer.handlers().guarded_access = [](const GuardHit&) -> GuardAnswer { throw Thrown(); };
     EXPECT_THROW((void)run.tracer.wait(tracer_testing::limit()), Thrown);
     run.tracer.kill_all();
     EXPECT_EQ(run.finish().kind, EndKind::kKilled);
@@ -241,16 +241,16 @@ std::pair<std::vector<Seen>, std::string> accesses_of(const std::string& mode,
     run.start(mode);
     std::vector<Seen> all;
     const auto mapped = run.next<Mapped>();
-    EXPECT_TRUE(mapped && run.tracer.guard_pages(mapped->mapping.id, 0, 33));
-    run.tracer.set_guard_handler([&](const GuardHit& hit) {
+    EXPECT_TRUE(mapped && run.tracer.guards().add(mapped->mapping.id, 0, 33));
+    run.tracer.handlers().guarded_access = [&](const GuardHit& hit) {
         for (const BufferAccess& access : hit.accesses)
             all.push_back({access.place.offset_bytes, access.size_bytes, access.is_read,
                            access.is_write, access.value});
         return GuardAnswer::kStep;
-    });
+    };
     const Ended ended = run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    return {all, run.tracer.standard_output()};
+    return {all, run.tracer.output().standard_output()};
 }
 
 // Guard pages and single steps see the same accesses, and do not change what the testee sees.
@@ -273,10 +273,10 @@ TEST_P(StepperTest, WatchpointsSeeNothingThatTheStepperDidNotSee) {
         options.stepping = Stepping::kWatchpoints;
         TestRun run(options);
         ASSERT_TRUE(run.start_guarded(mode, 0, 33));
-        run.tracer.set_guard_handler([&](const GuardHit&) { return GuardAnswer::kStep; });
+        run.tracer.handlers().guarded_access = [&](const GuardHit&) { return GuardAnswer::kStep; };
         const Ended ended = run.finish();
         EXPECT_EQ(ended.exit_status, 0) << mode << ": " << ended.text;
-        const WatchCheck check = run.tracer.watch_check();
+        const WatchCheck check = run.tracer.guards().watch_check();
         if (!check.unavailable.empty()) GTEST_SKIP() << check.unavailable;
         EXPECT_EQ(check.unseen, "") << mode;
         // (The others touch only data.)
@@ -292,9 +292,9 @@ TEST_P(StepperTest, WatchpointsTellOfWhatTheStepperDidNotSee) {
     options.simulate_blind_stepper = true;
     TestRun run(options);
     ASSERT_TRUE(run.start_guarded("accesses", 0, 1));
-    run.tracer.set_guard_handler([&](const GuardHit&) { return GuardAnswer::kStep; });
+    run.tracer.handlers().guarded_access = [&](const GuardHit&) { return GuardAnswer::kStep; };
     EXPECT_EQ(run.finish().exit_status, 0);
-    const WatchCheck check = run.tracer.watch_check();
+    const WatchCheck check = run.tracer.guards().watch_check();
     if (!check.unavailable.empty()) GTEST_SKIP() << check.unavailable;
     EXPECT_NE(check.unseen.find("had not seen"), std::string::npos) << check.unseen;
 }
@@ -305,11 +305,11 @@ TEST_P(StepperTest, WhereGuardPagesAreRefusedTheTesteeIsSingleStepped) {
     const auto mapped = run.next<Mapped>();
     ASSERT_TRUE(mapped);
     ASSERT_TRUE(run.next<FutexWait>());
-    EXPECT_EQ(run.tracer.stepping(), Stepping::kGuardPages);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
-    EXPECT_EQ(run.tracer.stepping(), Stepping::kSingleStep);
-    EXPECT_NE(run.tracer.stepping_reason().find("filter"), std::string::npos)
-        << run.tracer.stepping_reason();
+    EXPECT_EQ(run.tracer.guards().stepping(), Stepping::kGuardPages);
+    ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 1));
+    EXPECT_EQ(run.tracer.guards().stepping(), Stepping::kSingleStep);
+    EXPECT_NE(run.tracer.guards().stepping_reason().find("a call in the testee"), std::string::npos)
+        << run.tracer.guards().stepping_reason();
     *reinterpret_cast<uint64_t*>(run.buffers[0]->metadata() + 64) = 77;
     run.buffers[0]->wake();
     std::vector<uint64_t> offsets;
@@ -317,11 +317,11 @@ TEST_P(StepperTest, WhereGuardPagesAreRefusedTheTesteeIsSingleStepped) {
         const auto* hit = std::get_if<GuardHit>(&event);
         if (hit == nullptr) return;
         offsets.push_back(hit->place.offset_bytes);
-        EXPECT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+        EXPECT_EQ(run.tracer.guards().step(hit->tid).outcome, GuardStep::Outcome::kDone);
     });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(offsets, (std::vector<uint64_t>{64, 132}));
-    EXPECT_EQ(run.tracer.standard_output(), "seen 77\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "seen 77\n");
 }
 
 // Threads, timers and handlers of the testee's own, instruction by instruction.
@@ -333,18 +333,18 @@ TEST_P(StepperTest, SingleStepsGoThroughThreadsAndSignals) {
     const auto mapped = run.next<Mapped>();
     ASSERT_TRUE(mapped);
     ASSERT_TRUE(run.next<FutexWait>());
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 0, 1));
+    ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 1));
     for (int i = 0; i < 100; ++i) {
         const auto hit = run.next<GuardHit>();
         ASSERT_TRUE(hit);
         EXPECT_EQ(hit->place.offset_bytes, 64u);
-        EXPECT_EQ(run.tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+        EXPECT_EQ(run.tracer.guards().step(hit->tid).outcome, GuardStep::Outcome::kDone);
     }
-    ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    ASSERT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
     run.buffers[0]->wake();
     const Ended ended = run.finish();
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
-    EXPECT_EQ(run.tracer.standard_output(), "done 0\n");
+    EXPECT_EQ(run.tracer.output().standard_output(), "done 0\n");
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ uint64_t lowest(uint64_t first, uint64_t elements, uint32_t element_bytes, bool 
     return is_down ? first - (elements - 1) * element_bytes : first;
 }
 
-// The thread's registers after `done` elements; the runner's registers are then `registers`.
+// Returns the thread's registers after `done` elements. `registers`: the runner's registers after
+// the same elements.
 user_regs_struct behind(const PendingAccess& pending, const user_regs_struct& registers,
                         uint64_t done) {
     const Instruction& instruction = pending.code->instruction();
@@ -52,26 +53,6 @@ user_regs_struct behind(const PendingAccess& pending, const user_regs_struct& re
 
 }  // namespace
 
-// How many bytes from `address` on are guarded; backwards: how many before it.
-uint64_t Tracer::Engine::guarded_bytes(const LiveMapping& live, uint64_t address,
-                                       bool is_backward) {
-    const auto is_guarded = [&](uint64_t at) {
-        const uint64_t offset = at - live.mapping.address;
-        return std::any_of(live.guards.begin(), live.guards.end(),
-                           [&](const auto& guard) { return offset - guard.first < guard.second; });
-    };
-    uint64_t at = (is_backward ? address - 1 : address) & ~(kPageBytes - 1);
-    if (!is_guarded(at)) return 0;
-    if (is_backward) {
-        while (address - at < kMostBytes && is_guarded(at - kPageBytes)) at -= kPageBytes;
-        return address - at;
-    }
-    do {
-        at += kPageBytes;
-    } while (at - address < kMostBytes && is_guarded(at));
-    return at - address;
-}
-
 void Tracer::Engine::look_at_string(PendingAccess& pending) {
     const Instruction& instruction = pending.code->instruction();
     const StringForm& string = instruction.string;
@@ -83,10 +64,10 @@ void Tracer::Engine::look_at_string(PendingAccess& pending) {
         return;
     const bool is_down = goes_down(pending.registers);
     const uint32_t size = string.element_bytes;
-    uint64_t bytes = is_down ? guarded_bytes(live, operand.address + size, true)
-                             : guarded_bytes(live, operand.address, false);
+    uint64_t bytes = is_down ? live.guarded_bytes(operand.address + size, true)
+                             : live.guarded_bytes(operand.address, false);
     if (form.is_write) {
-        const uint64_t offset = place_in(live, operand.address).offset_bytes;
+        const uint64_t offset = live.place_at(operand.address).offset_bytes;
         if (!may(live, operand.address, size, true)) return;
         if (!is_down) bytes = std::min(bytes, kPageBytes - offset);
     }
@@ -99,9 +80,9 @@ void Tracer::Engine::look_at_string(PendingAccess& pending) {
         return;
     pending.string_elements = elements;
     BufferAccess& access = pending.hit.accesses[0];
-    access.place = place_in(live, low);
+    access.place = live.place_at(low);
     access.size_bytes = static_cast<uint32_t>(elements * size);
-    access.value = buffer_value(access);
+    access.value = buffers_.value_of(access);
 }
 
 // Returns false if nothing was executed; the next step then executes one element.
@@ -117,7 +98,7 @@ bool Tracer::Engine::emulate_string(Thread& thread, PendingAccess& pending, Torn
     uint8_t* ring = view_at(mappings_[operand.mapping], low, elements * size);
     const Routine routine = pending.code->routine(routines_of_this_thread());
     BufferAccess& access = pending.hit.accesses[0];
-    access.place = place_in(mappings_[operand.mapping], operand.address);
+    access.place = mappings_[operand.mapping].place_at(operand.address);
     access.size_bytes = size;
     if (ring == nullptr || routine == nullptr) return false;
 
@@ -160,7 +141,7 @@ bool Tracer::Engine::emulate_string(Thread& thread, PendingAccess& pending, Torn
     const user_regs_struct after = behind(pending, registers, done);
     if (!finish_emulated(thread, after)) return false;
     access.place =
-        place_in(mappings_[operand.mapping], lowest(operand.address, done, size, is_down));
+        mappings_[operand.mapping].place_at(lowest(operand.address, done, size, is_down));
     access.size_bytes = static_cast<uint32_t>(done * size);
     return true;
 }

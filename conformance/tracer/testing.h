@@ -38,7 +38,7 @@ inline TimePoint limit() {
     return Clock::now() + std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-// A program beside the tests: from the runfiles, or from the folder named in the environment.
+// A program of the tests: from the runfiles, or from the folder named in the environment.
 inline std::string testdata(const std::string& name) {
     const char* folder = getenv("KMES_TRACER_TESTDATA");
     return std::string(folder != nullptr ? folder : "conformance/tracer/testdata") + "/" + name;
@@ -118,8 +118,9 @@ class TestRun {
             served.takes_only_whole_mapping = metadata_bytes > kPageBytes;
             ids.push_back(tracer.add_buffer(served));
         }
-        tracer.set_attach_handler(
-            [this](const AttachRequest&) { return AttachAnswer{0, ids, 65536}; });
+        tracer.handlers().attach = [this](const AttachRequest&) {
+            return AttachAnswer{0, ids, 65536};
+        };
     }
 
     void start(const std::string& mode, const std::string& program = "testee") {
@@ -136,7 +137,8 @@ class TestRun {
             if (auto* wanted = std::get_if<T>(&event)) return *wanted;
             if (auto* trouble = std::get_if<TracerTrouble>(&event)) ADD_FAILURE() << trouble->what;
             if (auto* ended = std::get_if<Ended>(&event)) {
-                ADD_FAILURE() << "ended: " << ended->text << "\n" << tracer.standard_error();
+                ADD_FAILURE() << "ended: " << ended->text << "\n"
+                              << tracer.output().standard_error();
                 return std::nullopt;
             }
             if (std::holds_alternative<TimedOut>(event)) {
@@ -153,7 +155,7 @@ class TestRun {
                                         const std::string& program = "testee") {
         start(mode, program);
         std::optional<Mapped> mapped = next<Mapped>();
-        if (mapped && !tracer.guard_pages(mapped->mapping.id, first_page, page_count))
+        if (mapped && !tracer.guards().add(mapped->mapping.id, first_page, page_count))
             return std::nullopt;
         return mapped;
     }

@@ -52,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, TogetherTest, kBothWays, name_of);
 TEST_P(TogetherTest, OnOneProcessorWhilePagesAreGuarded) {
     run_->tracer.go_apart();
     expect_all_on(all_);
-    ASSERT_TRUE(run_->tracer.guard_pages(mapping_, 0, 1));
+    ASSERT_TRUE(run_->tracer.guards().add(mapping_, 0, 1));
     const std::vector<int> one = processors_of(0);
     EXPECT_EQ(one.size(), 1u);
     expect_all_on(one);
@@ -65,9 +65,9 @@ TEST_P(TogetherTest, OnOneProcessorWhilePagesAreGuarded) {
         ASSERT_TRUE(hit);
         ++hits[hit->tid];
         expect_all_on(one);
-        ASSERT_EQ(run_->tracer.step_guarded(hit->tid).outcome, GuardStep::Outcome::kDone);
+        ASSERT_EQ(run_->tracer.guards().step(hit->tid).outcome, GuardStep::Outcome::kDone);
     }
-    ASSERT_TRUE(run_->tracer.release_guards(mapping_));
+    ASSERT_TRUE(run_->tracer.guards().remove_all(mapping_));
     expect_all_on(all_);
 }
 
@@ -87,9 +87,9 @@ TEST_P(TogetherTest, AThreadThatHasChosenItsProcessorKeepsIt) {
         CPU_ZERO(&set);
         CPU_SET(chosen, &set);
         ASSERT_EQ(sched_setaffinity(chooser, sizeof set, &set), 0);
-        ASSERT_TRUE(run_->tracer.guard_pages(mapping_, 0, 1));
+        ASSERT_TRUE(run_->tracer.guards().add(mapping_, 0, 1));
         EXPECT_EQ(processors_of(chooser), std::vector<int>{chosen});
-        ASSERT_TRUE(run_->tracer.release_guards(mapping_));
+        ASSERT_TRUE(run_->tracer.guards().remove_all(mapping_));
         EXPECT_EQ(processors_of(chooser), std::vector<int>{chosen});
         EXPECT_EQ(processors_of(0), all_);
     }
@@ -102,17 +102,17 @@ TEST_P(TogetherTest, AThreadKeepsTheCommonProcessorIfItHasChosenIt) {
     run.start("chooses-its-processor");
     const auto mapped = run.next<Mapped>();
     ASSERT_TRUE(mapped);
-    ASSERT_TRUE(run.tracer.guard_pages(mapped->mapping.id, 1, 1));
+    ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 1, 1));
     const std::vector<int> one = processors_of(0);
     ASSERT_TRUE(run.next<FutexWait>());
     EXPECT_EQ(processors_of(run.tracer.testee_pid()), one);
-    ASSERT_TRUE(run.tracer.release_guards(mapped->mapping.id));
+    ASSERT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
     EXPECT_EQ(processors_of(0), all_);
     EXPECT_EQ(processors_of(run.tracer.testee_pid()), one);
 }
 
 TEST_P(TogetherTest, TheRunnersThreadIsFreeBehindTheRun) {
-    ASSERT_TRUE(run_->tracer.guard_pages(mapping_, 0, 1));
+    ASSERT_TRUE(run_->tracer.guards().add(mapping_, 0, 1));
     EXPECT_EQ(processors_of(0).size(), 1u);
     run_.reset();
     EXPECT_EQ(processors_of(0), all_);

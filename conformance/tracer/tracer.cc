@@ -13,20 +13,11 @@ Tracer::~Tracer() = default;
 BufferId Tracer::add_buffer(const ServedBuffer& buffer) {
     return engine_->add_buffer(buffer);
 }
-void Tracer::set_attach_handler(AttachHandler handler) {
-    engine_->attach_handler_ = std::move(handler);
+void Tracer::set_attach_call(AttachCall call, int least_fd) {
+    engine_->set_attach_call(call, least_fd);
 }
-void Tracer::set_least_fd(int fd) {
-    engine_->least_fd_ = fd;
-}
-void Tracer::set_attach_call(AttachCall call) {
-    engine_->attach_call_ = call;
-}
-void Tracer::set_call_handler(CallHandler handler) {
-    engine_->call_handler_ = std::move(handler);
-}
-void Tracer::set_report_write_handler(ReportWriteHandler handler) {
-    engine_->report_write_handler_ = std::move(handler);
+TracerHandlers& Tracer::handlers() {
+    return engine_->handlers();
 }
 bool Tracer::detach(TimePoint deadline) {
     return engine_->detach(deadline);
@@ -38,31 +29,22 @@ TracerEvent Tracer::wait(TimePoint deadline) {
     return engine_->wait(deadline);
 }
 void Tracer::hold(pid_t tid) {
-    engine_->hold(tid);
+    engine_->tracees().set_held(tid, true);
 }
 void Tracer::release(pid_t tid) {
-    engine_->release(tid);
+    engine_->tracees().set_held(tid, false);
 }
 bool Tracer::freeze_all(TimePoint deadline) {
     return engine_->freeze_all(deadline);
 }
 void Tracer::thaw_all() {
-    engine_->thaw_all();
-}
-uint64_t Tracer::freezes() const {
-    return engine_->freezes_;
+    engine_->tracees().set_frozen(false);
 }
 Inspection Tracer::inspect() {
     return engine_->inspect();
 }
 Activity Tracer::activity(pid_t tid) {
-    return engine_->activity(tid);
-}
-std::optional<NextInstruction> Tracer::next_instruction(pid_t tid) {
-    return engine_->next_instruction(tid);
-}
-bool Tracer::step_over(pid_t tid) {
-    return engine_->step_over(tid);
+    return activity_of(tid);
 }
 bool Tracer::set_wait_result(pid_t tid, int64_t result) {
     return engine_->set_wait_result(tid, result);
@@ -78,72 +60,73 @@ void Tracer::go_apart() {
     engine_->go_apart();
 }
 
-bool Tracer::guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count) {
-    return engine_->guard_pages(mapping, first_page, page_count);
-}
-bool Tracer::release_guards(MappingId mapping) {
-    return engine_->release_guards(mapping);
-}
-bool Tracer::let_reads_pass(MappingId mapping, bool pass) {
-    return engine_->let_reads_pass(mapping, pass);
-}
-void Tracer::set_guard_handler(GuardHandler handler) {
-    engine_->guard_handler_ = std::move(handler);
-}
-GuardStep Tracer::step_guarded(pid_t tid) {
-    return engine_->step_guarded(tid, nullptr);
-}
-GuardStep Tracer::step_guarded_torn(pid_t tid, uint32_t split_bytes,
-                                    const std::function<void()>& between) {
-    tracing::Torn torn{split_bytes, between};
-    return engine_->step_guarded(tid, &torn);
-}
-std::string Tracer::read_report() {
-    return engine_->read_report();
-}
-std::string Tracer::standard_output() {
-    engine_->pump_output();
-    return engine_->output_texts_[0].text();
-}
-std::string Tracer::standard_error() {
-    engine_->pump_output();
-    return engine_->output_texts_[1].text();
-}
 void Tracer::kill_all() {
     engine_->kill_all();
 }
 pid_t Tracer::testee_pid() const {
-    return engine_->testee_;
+    return engine_->tracees().testee();
 }
 std::vector<pid_t> Tracer::testee_threads() const {
-    return engine_->testee_threads();
+    return engine_->tracees().testee_threads();
 }
 Interception Tracer::interception() const {
-    return engine_->interception_;
+    return engine_->program().interception();
 }
-Stepping Tracer::stepping() const {
-    return engine_->stepping_;
+const TracerEffects& Tracer::effects() const {
+    return engine_->effects();
 }
-std::string Tracer::stepping_reason() const {
-    return engine_->stepping_reason_;
-}
-
-uint64_t Tracer::lost_stops() const {
-    return engine_->lost_stops_;
-}
-uint64_t Tracer::redirected_calls() const {
-    return engine_->redirected_calls_;
-}
-
-const char* Tracer::call_refused_by_guards() const {
-    return engine_->call_refused_by_guards_;
-}
-
 bool Tracer::has_io_uring() const {
-    return engine_->has_io_uring();
+    return process_has_io_uring(engine_->tracees().live_testee_thread());
 }
-WatchCheck Tracer::watch_check() const {
-    return engine_->watch_check_;
+
+PageGuards Tracer::guards() {
+    return PageGuards(*engine_);
+}
+CapturedOutput Tracer::output() {
+    return CapturedOutput(*engine_);
+}
+
+bool PageGuards::add(MappingId mapping, uint64_t first_page, uint64_t page_count) {
+    return engine_.guard_pages(mapping, first_page, page_count);
+}
+bool PageGuards::remove_all(MappingId mapping) {
+    return engine_.release_guards(mapping);
+}
+bool PageGuards::let_reads_pass(MappingId mapping, bool pass) {
+    return engine_.let_reads_pass(mapping, pass);
+}
+GuardStep PageGuards::step(pid_t tid) {
+    return engine_.step_guarded(tid, nullptr);
+}
+GuardStep PageGuards::step_torn(pid_t tid, uint32_t split_bytes,
+                                const std::function<void()>& between) {
+    tracing::Torn torn{split_bytes, between};
+    return engine_.step_guarded(tid, &torn);
+}
+std::optional<NextInstruction> PageGuards::next_instruction(pid_t tid) {
+    return engine_.next_instruction(tid);
+}
+bool PageGuards::step_over(pid_t tid) {
+    return engine_.step_over(tid);
+}
+Stepping PageGuards::stepping() const {
+    return engine_.stepping().used();
+}
+std::string PageGuards::stepping_reason() const {
+    return engine_.stepping().reason();
+}
+WatchCheck PageGuards::watch_check() const {
+    return engine_.stepping().watchpoints().check();
+}
+
+std::string CapturedOutput::read_report() {
+    return engine_.read_report();
+}
+std::string CapturedOutput::standard_output() {
+    return engine_.output().standard_output();
+}
+std::string CapturedOutput::standard_error() {
+    return engine_.output().standard_error();
 }
 
 std::string why_not_traceable() {

@@ -8,7 +8,7 @@
 // The sequence of a run:
 //
 //   Tracer tracer(options);
-//   tracer.set_attach_handler(...);      // called at each kmes_attach; may call add_buffer
+//   tracer.handlers().attach = ...;      // called at each kmes_attach
 //   tracer.start({"./consumer", "arg"});
 //   for (;;) {
 //       // The thread of the event stays stopped until the next wait(), or after hold(tid)
@@ -25,7 +25,9 @@
 //   process.
 // - Every process of the run is traced, through fork, vfork, clone and exec. The first process that
 //   calls 1091 is the testee. All processes are killed when the Tracer is destroyed or the runner
-//   dies.
+//   dies. CLONE_UNTRACED is removed from the flags of clone and clone3.
+// - The destructor also reaps the processes that no parent has waited for. Therefore the runner
+//   becomes a subreaper with the first Tracer, and remains one.
 // - The testee inherits standard input (/dev/null), standard output and error (captured), and the
 //   report file (descriptor 3, named in KMES_REPORT_FD). It inherits no other descriptor, and leads
 //   a session of its own.
@@ -37,12 +39,13 @@
 // registers at a stop, with the thread's signals blocked. The kernel chooses all addresses.
 //
 // Limits:
-// - The tracer does not see futex operations of io_uring, processes made by clone3 with
-//   CLONE_UNTRACED, and 32-bit programs.
+// - The tracer does not see futex operations of io_uring, and system calls of 32-bit code. A
+// process
+//   that such code makes with CLONE_UNTRACED is neither traced nor killed.
 // - A system call that reaches guarded pages through deeper structures or by io_uring gets EFAULT.
 //   Plain pointers, iovec, the msghdr of sendmsg and futex_waitv vectors are redirected.
-// - If a thread touches a guard while it blocks or ignores SIGSEGV, the kernel resets that thread's
-//   SIGSEGV action to the default.
+// - If the testee ignores SIGSEGV, the first access to a guard resets this action to the default:
+//   the kernel does so for every such fault. For threads that block SIGSEGV see signals.cc.
 // - Guards need report_futex: without it, a timed wait that they interrupt could not be restarted.
 // - A seccomp filter of the testee must allow the injected calls (openat, mmap, munmap, mprotect,
 //   close, getpid).
@@ -66,14 +69,14 @@
 
 namespace kmes::conformance {
 
-// How the tracer sees the system calls that it serves or reports.
+// The method by which the tracer sees the system calls that it serves or reports.
 enum class Interception {
     kAutomatic,  // kSeccomp unless an outer filter takes precedence (probed once in a process)
     kSeccomp,    // SECCOMP_RET_TRACE: only the calls that matter stop
     kEveryCall,  // PTRACE_SYSCALL: every call stops twice; works below any outer filter
 };
 
-// How the tracer sees guarded accesses before they happen.
+// The method by which the tracer sees guarded accesses before they happen.
 enum class Stepping {
     kAutomatic,    // guard pages; single steps if they are refused (by a seccomp filter, say)
     kGuardPages,   // page protections: only accesses to guarded pages stop
@@ -81,7 +84,7 @@ enum class Stepping {
     kWatchpoints,  // kSingleStep, each step checked against the processor's watchpoints
 };
 
-// What the processor's watchpoints reported during the steps (Stepping::kWatchpoints). They cover
+// The reports of the processor's watchpoints during the steps (Stepping::kWatchpoints). They cover
 // generation, write_pos, tail_pos and the notification fields of one guarded metadata page.
 struct WatchCheck {
     uint64_t confirmed = 0;    // accesses that stepper and processor saw
@@ -102,7 +105,7 @@ struct TracerOptions {
     // If a captured file has more unread bytes than this, the tracer sends OutputLimit, and drops a
     // part of standard output and error.
     uint64_t output_limit_bytes = 64u << 20;
-    // How much of standard output and of standard error the tracer keeps: half of it from the
+    // The bytes of standard output and of standard error that the tracer keeps: half of it from the
     // beginning, half from the end.
     size_t shown_output_bytes = 64u << 10;
     // Keep the testee and the thread of the Tracer on one processor while the Tracer exists. A stop
@@ -118,13 +121,14 @@ struct TracerOptions {
     // Count only resumes of the first thread of a process: while it is stopped, that process cannot
     // end.
     bool lose_resume_of_leader = false;
-    // Save the top of the thread's stack in each GuardHit. CallReader finds the callers in it.
+    // Save the top of the thread's stack in each GuardHit and CallSite. CallReader finds the
+    // callers in it.
     bool keep_stacks = false;
     // Use the same addresses for the testee's memory in every run.
     bool fixed_addresses = false;
 };
 
-// What a thread is doing now.
+// The current activity of a thread.
 enum class Activity {
     kRunning,  // on a processor or ready to be
     kBlocked,  // asleep in a system call
@@ -147,7 +151,7 @@ struct ThreadState {
     bool is_restarted = false;  // in restart_syscall: a timed call that a stop has interrupted
     // If kBlocked: the kernel makes the file ready by itself (a timerfd, an io_uring, a device).
     bool is_up_to_kernel = false;
-    // The call waits for somebody who may be outside of the run: at a socket, for a file lock.
+    // The call may wait for a process outside of the run: on a socket, or for a file lock.
     bool is_up_to_others = false;
 };
 
@@ -162,9 +166,9 @@ struct Inspection {
     // At one moment all threads were blocked: two checks in a row saw every thread asleep, and none
     // had run in between.
     bool all_blocked = false;
-    // all_blocked, and no thread ever wakes unless somebody else acts.
+    // all_blocked, and no thread wakes unless another process acts.
     bool all_blocked_for_good = false;
-    // Nevertheless somebody outside of the run may end a call (is_up_to_others), or a timer of
+    // Nevertheless a process outside of the run may end a call (is_up_to_others), or a timer of
     // setitimer may. The kernel lists no such timers, so a handler of SIGALRM counts as one.
     bool others_may_end_it = false;
     // Another process of the run (a wrapper, a forked child) is alive: it could wake the testee
@@ -179,7 +183,43 @@ enum class GuardAnswer {
 };
 using GuardHandler = std::function<GuardAnswer(const GuardHit&)>;
 
-// The result of one guarded access that step_guarded executed.
+// The runner's answers and decisions while the tracer waits. Each may be empty. All are called
+// inside of Tracer::wait or another call of the tracer.
+struct TracerHandlers {
+    // Returns the answer of kmes_attach; it may call add_buffer. Without it, the answer is EAGAIN.
+    AttachHandler attach;
+    // Called at each guarded access before it happens. It may use the tracer (inspect, guards), but
+    // not wait() or kill_all(). An exception of the handler leaves wait(). The thread is then still
+    // stopped before the access, and the handler is called again if the run continues. Without it
+    // each access is an event.
+    GuardHandler guarded_access;
+    // Called before each write to the report file. It must be set before start(), and forces
+    // kEveryCall: every system call of the testee stops.
+    ReportWriteHandler report_write;
+    // Called before each system call, with its number. The rules of report_write hold.
+    CallHandler call;
+    // Whether the run shall end now. The tracer asks while it waits for a stop that it caused, and
+    // then gives that wait up. Without it, each such wait ends at its own limit.
+    std::function<bool()> is_interrupted;
+};
+
+// The effects of the tracer's own work on the run so far.
+struct TracerEffects {
+    // The number of stops of all threads, including those for changes of guards. After each stop
+    // the kernel restarts the waits that it interrupted.
+    uint64_t freezes = 0;
+    // The number of threads that were stopped although they were not held, and were resumed again.
+    uint64_t lost_stops = 0;
+    // System calls with pointers into guarded pages: the kernel accessed them, unseen. Futex calls
+    // do not count, because they access one word only.
+    uint64_t redirected_calls = 0;
+    // The last call with deeper structures (sendmmsg, io_submit, io_uring_enter) while pages were
+    // guarded. The tracer does not redirect such structures, so the kernel may have refused the
+    // call for that reason. nullptr: none.
+    const char* call_refused_by_guards = nullptr;
+};
+
+// The result of one guarded access that PageGuards::step executed.
 struct GuardStep {
     enum class Outcome {
         kDone,        // the instruction has run (for rep: the elements in `accesses`)
@@ -188,10 +228,11 @@ struct GuardStep {
         kOtherFault,  // it raised another signal, which will be delivered
         kThreadGone,
     } outcome = Outcome::kDone;
-    // How the access was executed, fastest first. The testee cannot tell the difference.
+    // The way in which the access was executed, fastest first. The testee cannot tell the
+    // difference.
     enum class Way {
         kNone,
-        kEmulated,    // executed by the runner on its own mapping, atomically where it is atomic
+        kEmulated,    // by the runner on its own mapping, atomically if the instruction is atomic
         kRedirected,  // one step, with the address changed to a mapping that is not guarded
         kProtected,   // one step with the guards open and all other threads stopped
         kStepped,     // one step (Stepping::kSingleStep)
@@ -201,7 +242,7 @@ struct GuardStep {
     // The bytes of the first access before and after it, if it has at most 8 bytes.
     uint64_t value_before = 0;
     uint64_t value_after = 0;
-    // After step_guarded_torn: the number of bytes read before the call of `between`.
+    // After PageGuards::step_torn: the number of bytes read before the call of `between`.
     uint32_t split_bytes = 0;
 };
 
@@ -211,6 +252,9 @@ struct NextInstruction {
     bool is_full_barrier = false;  // orders an earlier store before a later load (E1)
     bool is_system_call = false;
 };
+
+class PageGuards;
+class CapturedOutput;
 
 class Tracer {
   public:
@@ -223,18 +267,11 @@ class Tracer {
     // buffers. Throws std::invalid_argument if the capacity is not a multiple of 4096 or a file is
     // too short, and std::system_error if no descriptor is free.
     BufferId add_buffer(const ServedBuffer& buffer);
-    void set_attach_handler(AttachHandler handler);
-    // kmes_attach returns fds from `fd` on, as far as the testee's limit permits: so a process
-    // behaves that has many files open. Has no effect on a device.
-    void set_least_fd(int fd);
-    // Sets the form of kmes_attach that is served; the default is kAllCpus.
-    void set_attach_call(AttachCall call);
-    // Calls `handler` before each write to the report file. Call it before start(). It forces
-    // kEveryCall: every system call of the testee stops.
-    void set_report_write_handler(ReportWriteHandler handler);
-    // Calls `handler` before each system call, with its number. The rules of
-    // set_report_write_handler hold.
-    void set_call_handler(CallHandler handler);
+    // Sets the form of kmes_attach that is served; the default is kAllCpus. The returned fds are at
+    // least `least_fd` if the testee's limit permits, as in a process with many open files.
+    // `least_fd` has no effect on a device.
+    void set_attach_call(AttachCall call, int least_fd = 0);
+    TracerHandlers& handlers();
 
     // Starts the program, once for each Tracer. A name without a slash is searched in PATH. If the
     // program cannot be started, wait() returns Ended. Throws std::system_error if the runner lacks
@@ -258,10 +295,6 @@ class Tracer {
     bool freeze_all(TimePoint deadline);
     void thaw_all();
 
-    // How many times all threads were stopped so far, changes of guards included. After each stop
-    // the kernel restarts the waits that it interrupted.
-    uint64_t freezes() const;
-
     // Returns what each thread of the testee is doing. Stops no thread.
     Inspection inspect();
     // Returns what one thread is doing, but not the call that blocks it; kEnded if there is no such
@@ -278,53 +311,10 @@ class Tracer {
     // Open descriptors of the testee that refer to served buffers.
     std::vector<std::pair<int, BufferId>> open_fds();
 
-    // Makes `page_count` pages of a mapping inaccessible, from page `first_page` of the buffer's
-    // layout (0: metadata). Each access to them is a GuardHit before it happens. Stops all threads
-    // meanwhile. Guards of a mapping add up. Returns false if no thread of the testee can do it, or
-    // the pages are not mapped.
-    bool guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count);
-    // Removes all guards of the mapping. The thread of a GuardHit then executes its access when it
-    // resumes.
-    bool release_guards(MappingId mapping);
-    // `pass`: a guarded metadata page stops only writes from now on. For a thread that polls the
-    // page. Stops all threads meanwhile. Returns false if reads stop as before: with another way of
-    // stepping than guard pages, or if the mapping is gone.
-    bool let_reads_pass(MappingId mapping, bool pass);
-    // Ends the time in which testee and caller share one processor, for work that shall run in
+    // Ends the time in which testee and caller share one processor, for work that must run in
     // parallel. They share it while pages are guarded. They also share it for a moment after the
     // testee has mapped something, until it waits, or for 2 ms.
     void go_apart();
-    // Calls `handler` at each guarded access before it happens, inside wait(), instead of returning
-    // an event. It may use the tracer (step_guarded, inspect, guards), but not wait() or
-    // kill_all(). An exception of the handler leaves wait(). The thread is then still stopped
-    // before the access, and the handler is called again if the run continues. Without a handler
-    // each access is an event.
-    void set_guard_handler(GuardHandler handler);
-    // After a GuardHit: executes that one instruction; of a string operation, all elements in
-    // guarded pages. Afterwards the thread is held after the instruction.
-    GuardStep step_guarded(pid_t tid);
-    // As step_guarded, for an instruction that reads, which a producer shall overtake. Its first
-    // `split_bytes` bytes are read before the call of `between`, the others after it. A processor
-    // may split a read only at the end of an 8-byte word, or of an element of a string operation or
-    // a gather. split_bytes is rounded down to such a place, and GuardStep has the result. Bytes
-    // count in the order of reading: from the highest in a string operation that goes down. An
-    // instruction that also writes to a buffer is not split, nor one that needs open guards:
-    // `between` is then called before it.
-    GuardStep step_guarded_torn(pid_t tid, uint32_t split_bytes,
-                                const std::function<void()>& between);
-
-    // The next instruction of a thread that is stopped after step_guarded. It shows what orders the
-    // thread's accesses. Nothing if it cannot be read.
-    std::optional<NextInstruction> next_instruction(pid_t tid);
-    // Executes that instruction with the guards closed; not for a system call. Returns false if the
-    // instruction was not executed or raised a signal. The next wait() then returns the event.
-    bool step_over(pid_t tid);
-
-    // The new bytes of the report file since the last call. They need not end with a line.
-    std::string read_report();
-    // Standard output and error so far. If they are long, a note replaces the middle.
-    std::string standard_output();
-    std::string standard_error();
 
     // Kills all processes of the run and waits for them. The next wait() returns Ended. The
     // destructor does the same.
@@ -341,26 +331,79 @@ class Tracer {
     std::vector<pid_t> testee_threads() const;
     // The interception in use (never kAutomatic after start).
     Interception interception() const;
-    // The stepping in use, and the reason for it in one line.
-    Stepping stepping() const;
-    std::string stepping_reason() const;
-    WatchCheck watch_check() const;
-    // How many threads were stopped although nobody held them, and were resumed again.
-    uint64_t lost_stops() const;
-    // System calls with pointers into guarded pages: the kernel accessed them, unseen.
-    uint64_t redirected_calls() const;
-    // The last call with deeper structures (sendmmsg, io_submit, io_uring_enter) while pages were
-    // guarded. The tracer does not redirect such structures, so the kernel may have refused the
-    // call for that reason. nullptr: none.
-    const char* call_refused_by_guards() const;
-    // Whether the testee's process has an io_uring: the tracer does not see what happens through
-    // it.
+    const TracerEffects& effects() const;
+    // Whether the testee's process has an io_uring: the tracer does not see the operations of that.
     bool has_io_uring() const;
+
+    // The parts of the interface. They last as long as this object.
+    PageGuards guards();
+    CapturedOutput output();
 
     class Engine;  // for the files of this folder
 
   private:
     std::unique_ptr<Engine> engine_;
+};
+
+// The guarded pages of the testee, and the accesses to them one by one.
+class PageGuards {
+  public:
+    explicit PageGuards(Tracer::Engine& engine) : engine_(engine) {}
+
+    // Makes `page_count` pages of a mapping inaccessible, from page `first_page` of the buffer's
+    // layout (0: metadata). Each access to them is a GuardHit before it happens. Stops all threads
+    // meanwhile. Guards of a mapping add up. Returns false if no thread of the testee can do it, or
+    // the pages are not mapped.
+    bool add(MappingId mapping, uint64_t first_page, uint64_t page_count);
+    // Removes all guards of the mapping. The thread of a GuardHit then executes its access when it
+    // resumes.
+    bool remove_all(MappingId mapping);
+    // `pass`: a guarded metadata page stops only writes from now on. For a thread that polls the
+    // page. Stops all threads meanwhile. Returns false if reads stop as before: with another way of
+    // stepping than guard pages, or if the mapping is gone.
+    bool let_reads_pass(MappingId mapping, bool pass);
+
+    // After a GuardHit: executes that one instruction; of a string operation, all elements in
+    // guarded pages. Afterwards the thread is held after the instruction.
+    GuardStep step(pid_t tid);
+    // As step, for a read during which the producer acts. Its first `split_bytes` bytes are read
+    // before the call of `between`, the others after it. A processor may split a read only at the
+    // end of an 8-byte word, or of an element of a string operation or a gather. split_bytes is
+    // rounded down to such a place, and GuardStep has the result. Bytes count in the order of
+    // reading: from the highest in a string operation that goes down. The
+    // function does not split an instruction that also writes to a buffer or needs open guards. It
+    // then calls `between` before the instruction.
+    GuardStep step_torn(pid_t tid, uint32_t split_bytes, const std::function<void()>& between);
+
+    // The next instruction of a thread that is stopped after step. It shows what orders the
+    // thread's accesses. Nothing if it cannot be read.
+    std::optional<NextInstruction> next_instruction(pid_t tid);
+    // Executes that instruction with the guards closed; not for a system call. Returns false if the
+    // instruction was not executed or raised a signal. The next wait() then returns the event.
+    bool step_over(pid_t tid);
+
+    // The stepping in use, and the reason for it in one line.
+    Stepping stepping() const;
+    std::string stepping_reason() const;
+    WatchCheck watch_check() const;
+
+  private:
+    [[maybe_unused]] Tracer::Engine& engine_;  // unused where programs cannot be traced
+};
+
+// The output of the processes of the run.
+class CapturedOutput {
+  public:
+    explicit CapturedOutput(Tracer::Engine& engine) : engine_(engine) {}
+
+    // The new bytes of the report file since the last call. They need not end with a line.
+    std::string read_report();
+    // Standard output and error so far. If they are long, a note replaces the middle.
+    std::string standard_output();
+    std::string standard_error();
+
+  private:
+    [[maybe_unused]] Tracer::Engine& engine_;  // unused where programs cannot be traced
 };
 
 // Returns an empty string if programs can be traced here. Otherwise one line says what prevents it

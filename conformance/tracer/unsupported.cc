@@ -13,18 +13,21 @@ constexpr const char* kReason =
 
 }  // namespace
 
-class Tracer::Engine {};
+class Tracer::Engine {
+  public:
+    TracerHandlers handlers;
+    TracerEffects effects;
+};
 
-Tracer::Tracer(TracerOptions) {}
+Tracer::Tracer(TracerOptions) : engine_(std::make_unique<Engine>()) {}
 Tracer::~Tracer() = default;
 BufferId Tracer::add_buffer(const ServedBuffer&) {
     return 0;
 }
-void Tracer::set_attach_handler(AttachHandler) {}
-void Tracer::set_least_fd(int) {}
-void Tracer::set_attach_call(AttachCall) {}
-void Tracer::set_call_handler(CallHandler) {}
-void Tracer::set_report_write_handler(ReportWriteHandler) {}
+void Tracer::set_attach_call(AttachCall, int) {}
+TracerHandlers& Tracer::handlers() {
+    return engine_->handlers;
+}
 bool Tracer::detach(TimePoint) {
     return false;
 }
@@ -41,20 +44,11 @@ bool Tracer::freeze_all(TimePoint) {
     return false;
 }
 void Tracer::thaw_all() {}
-uint64_t Tracer::freezes() const {
-    return 0;
-}
 Inspection Tracer::inspect() {
     return {};
 }
 Activity Tracer::activity(pid_t) {
     return Activity::kEnded;
-}
-std::optional<NextInstruction> Tracer::next_instruction(pid_t) {
-    return std::nullopt;
-}
-bool Tracer::step_over(pid_t) {
-    return false;
 }
 bool Tracer::set_wait_result(pid_t, int64_t) {
     return false;
@@ -67,31 +61,6 @@ std::vector<std::pair<int, BufferId>> Tracer::open_fds() {
 }
 void Tracer::go_apart() {}
 
-bool Tracer::guard_pages(MappingId, uint64_t, uint64_t) {
-    return false;
-}
-bool Tracer::release_guards(MappingId) {
-    return false;
-}
-bool Tracer::let_reads_pass(MappingId, bool) {
-    return false;
-}
-void Tracer::set_guard_handler(GuardHandler) {}
-GuardStep Tracer::step_guarded(pid_t) {
-    return {};
-}
-GuardStep Tracer::step_guarded_torn(pid_t, uint32_t, const std::function<void()>&) {
-    return {};
-}
-std::string Tracer::read_report() {
-    return "";
-}
-std::string Tracer::standard_output() {
-    return "";
-}
-std::string Tracer::standard_error() {
-    return "";
-}
 void Tracer::kill_all() {}
 pid_t Tracer::testee_pid() const {
     return 0;
@@ -102,27 +71,60 @@ std::vector<pid_t> Tracer::testee_threads() const {
 Interception Tracer::interception() const {
     return Interception::kAutomatic;
 }
-Stepping Tracer::stepping() const {
-    return Stepping::kAutomatic;
-}
-std::string Tracer::stepping_reason() const {
-    return kReason;
-}
-uint64_t Tracer::lost_stops() const {
-    return 0;
-}
-uint64_t Tracer::redirected_calls() const {
-    return 0;
-}
-const char* Tracer::call_refused_by_guards() const {
-    return nullptr;
+const TracerEffects& Tracer::effects() const {
+    return engine_->effects;
 }
 bool Tracer::has_io_uring() const {
     return false;
 }
-WatchCheck Tracer::watch_check() const {
+PageGuards Tracer::guards() {
+    return PageGuards(*engine_);
+}
+CapturedOutput Tracer::output() {
+    return CapturedOutput(*engine_);
+}
+
+bool PageGuards::add(MappingId, uint64_t, uint64_t) {
+    return false;
+}
+bool PageGuards::remove_all(MappingId) {
+    return false;
+}
+bool PageGuards::let_reads_pass(MappingId, bool) {
+    return false;
+}
+GuardStep PageGuards::step(pid_t) {
     return {};
 }
+GuardStep PageGuards::step_torn(pid_t, uint32_t, const std::function<void()>&) {
+    return {};
+}
+std::optional<NextInstruction> PageGuards::next_instruction(pid_t) {
+    return std::nullopt;
+}
+bool PageGuards::step_over(pid_t) {
+    return false;
+}
+Stepping PageGuards::stepping() const {
+    return Stepping::kAutomatic;
+}
+std::string PageGuards::stepping_reason() const {
+    return kReason;
+}
+WatchCheck PageGuards::watch_check() const {
+    return {};
+}
+
+std::string CapturedOutput::read_report() {
+    return "";
+}
+std::string CapturedOutput::standard_output() {
+    return "";
+}
+std::string CapturedOutput::standard_error() {
+    return "";
+}
+
 std::string why_not_traceable() {
     return kReason;
 }

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The processor's watchpoints as a second witness of single steps. Four of them cover words of a
-// guarded metadata page. After each step, the processor's report is checked against the predicted
-// accesses. Watchpoints trap after an access, and there are only four. So they see no data, no
-// access of the kernel, and nothing beforehand. They check the stepper and cannot replace it. Knows
-// stops and the offsets of the page (5.1.6).
+// See watchpoints.h.
+
+#include "conformance/tracer/watchpoints.h"
 
 #include <fmt/format.h>
 #include <signal.h>
@@ -19,10 +17,9 @@
 #include <cstddef>
 #include <cstring>
 
-#include "conformance/tracer/engine.h"
 #include "conformance/tracer/launch.h"
 
-namespace kmes::conformance {
+namespace kmes::conformance::tracing {
 namespace {
 
 constexpr uint64_t kWordBytes = 8;
@@ -57,7 +54,7 @@ std::string try_watchpoint(pid_t child, volatile uint64_t* word) {
     std::string why = "no child can be traced to try the processor's watchpoints";
     bool is_set = false;
     int status = 0;
-    while (tracing::wait_for(child, &status) == child && WIFSTOPPED(status)) {
+    while (wait_for(child, &status) == child && WIFSTOPPED(status)) {
         if (!is_set) {
             is_set = true;
             why = set_debug_register(child, 0, reinterpret_cast<uint64_t>(word)) &&
@@ -85,63 +82,51 @@ std::string try_watchpoint() {
 }  // namespace
 
 // Some hypervisors accept the registers and never report an access.
-const std::string& tracing::probe_watchpoints() {
+const std::string& probe_watchpoints() {
     static const std::string kWhy = try_watchpoint();
     return kWhy;
 }
 
-// The first guarded metadata page; 0: none.
-uint64_t Tracer::Engine::watched_page() const {
-    for (const LiveMapping& live : mappings_) {
-        if (!live.live || live.mapping.offset_bytes != 0) continue;
-        for (const auto& [offset, length] : live.guards) {
-            if (offset == 0 && length != 0) return live.mapping.address;
-        }
-    }
-    return 0;
+Watchpoints::Watchpoints(bool is_used, bool is_blind) : is_used_(is_used), is_blind_(is_blind) {
+    if (is_used) check_.unavailable = probe_watchpoints();
 }
 
-// Watchpoints belong to a thread, and its children do not inherit them.
-void Tracer::Engine::arm_watchpoints(Thread& thread) {
-    const uint64_t page = watched_page();
-    if (!checks_by_watchpoints_ || thread.watched_page == page) return;
+void Watchpoints::arm(pid_t tid, WatchedStep& step, uint64_t page) {
+    if (!is_used_ || step.page == page) return;
     uint64_t control = 0;
-    bool all = set_debug_register(thread.tid, kControlRegister, 0);
+    bool all = set_debug_register(tid, kControlRegister, 0);
     for (size_t i = 0; all && page != 0 && i < kWatchedOffsets.size(); ++i) {
-        all = set_debug_register(thread.tid, i, page + kWatchedOffsets[i]);
+        all = set_debug_register(tid, i, page + kWatchedOffsets[i]);
         control |= kEnable << (2 * i) | kReadsAndWritesOf8 << (16 + 4 * i);
     }
-    if (all && page != 0) all = set_debug_register(thread.tid, kControlRegister, control);
-    if (!all && watch_check_.unavailable.empty() && errno != ESRCH)
-        watch_check_.unavailable = refusal();
-    thread.watched_page = page;
+    if (all && page != 0) all = set_debug_register(tid, kControlRegister, control);
+    if (!all && check_.unavailable.empty() && errno != ESRCH) check_.unavailable = refusal();
+    step.page = page;
 }
 
-// Checks a step of the thread: `expected` has the accesses that were predicted before the step.
-void Tracer::Engine::check_step(Thread& thread, const std::vector<RingOperand>& expected,
-                                const CodePlace& place) {
-    if (!checks_by_watchpoints_ || thread.watched_page == 0) return;
+void Watchpoints::check_step(pid_t tid, uint64_t page, const std::vector<RingOperand>& expected,
+                             const CodePlace& place) {
+    if (!is_used_ || page == 0) return;
     errno = 0;
-    const long status =
-        ptrace(PTRACE_PEEKUSER, thread.tid, debug_register(kStatusRegister), nullptr);
+    const long status = ptrace(PTRACE_PEEKUSER, tid, debug_register(kStatusRegister), nullptr);
     if (errno != 0) return;
     for (size_t i = 0; i < kWatchedOffsets.size(); ++i) {
-        const uint64_t word = thread.watched_page + kWatchedOffsets[i];
+        const uint64_t word = page + kWatchedOffsets[i];
         const bool is_expected =
-            !options_.simulate_blind_stepper &&
+            !is_blind_ &&
             std::any_of(expected.begin(), expected.end(), [&](const RingOperand& operand) {
                 return operand.address < word + kWordBytes &&
                        word < operand.address + std::max(operand.size_bytes, 1u);
             });
         const bool is_seen = (static_cast<unsigned long>(status) >> i & 1) != 0;
-        if (is_seen && is_expected) ++watch_check_.confirmed;
-        if (!is_seen && is_expected) ++watch_check_.unconfirmed;
-        if (is_seen && !is_expected && watch_check_.unseen.empty())
-            watch_check_.unseen = fmt::format(
+        if (is_seen && is_expected) ++check_.confirmed;
+        if (!is_seen && is_expected) ++check_.unconfirmed;
+        if (is_seen && !is_expected && check_.unseen.empty())
+            check_.unseen = fmt::format(
                 "the processor saw an access to byte {} of the metadata page that the stepper had "
                 "not seen, by the instruction at {:#x}",
                 kWatchedOffsets[i], place.instruction_pointer);
     }
 }
 
-}  // namespace kmes::conformance
+}  // namespace kmes::conformance::tracing

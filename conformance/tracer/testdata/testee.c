@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * A testee for the tracer's own tests: it does one thing, named by its first argument, and tells on
- * standard output what it saw. It is no consumer: it knows the calls and the layout of the mapping,
- * no more. Built as a dynamic and as a static program.
+ * A testee for the tracer's own tests. Its first argument names the one action that it executes. It
+ * prints its observations on standard output. It is no consumer: it knows only the calls and the
+ * layout of the mapping. Built as a dynamic and as a static program.
  */
 #define _GNU_SOURCE
 #include "testee.h"
@@ -362,7 +362,7 @@ int main(int argc, char** argv) {
     if (strcmp(name, "nothing") == 0) return 5;
     static const struct mode* const kLists[] = {kModes,     kOtherModes,    kFormModes,
                                                 kCopyModes, kRegisterModes, kSignalModes,
-                                                kMaskModes, kOneCpuModes};
+                                                kMaskModes, kOneCpuModes,   kStuckModes};
     for (size_t i = 0; i < sizeof kLists / sizeof *kLists; ++i) {
         for (const struct mode* mode = kLists[i]; mode->name != NULL; ++mode) {
             if (strcmp(mode->name, name) == 0) return mode->run(argv);

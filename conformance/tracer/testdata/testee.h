@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * What the files of the tracer's test testee share: the calls, the layout of the mapping, and
- * its one state.
+ * Shared by the files of the tracer's test testee: the calls, the layout of the mapping, and the
+ * only state.
  */
 #ifndef CONFORMANCE_TRACER_TESTDATA_TESTEE_H_
 #define CONFORMANCE_TRACER_TESTDATA_TESTEE_H_
@@ -28,7 +28,7 @@ uint32_t* word_of(int index);
 uint32_t load(uint32_t* word);
 void on_signal(int number);
 
-/* A thing to do, by its name; the list ends with a name that is NULL. */
+/* An action and its name. The list ends with a name that is NULL. */
 struct mode {
     const char* name;
     int (*run)(char** argv);
@@ -40,5 +40,6 @@ extern const struct mode kRegisterModes[]; /* of testee_registers.c */
 extern const struct mode kSignalModes[];   /* of testee_signals.c */
 extern const struct mode kMaskModes[];     /* of testee_masks.c */
 extern const struct mode kOneCpuModes[];   /* of testee_one_cpu.c */
+extern const struct mode kStuckModes[];    /* of testee_stuck.c */
 
 #endif

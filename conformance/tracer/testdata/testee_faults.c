@@ -252,7 +252,7 @@ static int mode_all_asleep(char** argv) {
     return 0;
 }
 
-/* Many threads that never rest, and the youngest has something to do. */
+/* Many threads that stop all the time. Only the youngest counts its turns, and ends the process. */
 enum { kCrowd = 40 };
 static pthread_barrier_t crowd_is_here;
 
@@ -423,6 +423,47 @@ static int mode_daemon(char** argv) {
     return 0;
 }
 
+static long clone3_untraced(void) {
+    uint64_t arguments[8] = {[0] = CLONE_UNTRACED, [4] = SIGCHLD}; /* flags, exit_signal */
+    return syscall(SYS_clone3, arguments, sizeof arguments);
+}
+
+/*
+ * Names its descendants, and waits: children that have ended and that it never waits for, a daemon,
+ * and a child that requests not to be traced.
+ */
+static int mode_leaves_processes(char** argv) {
+    (void)argv;
+    attach_and_map();
+    for (int i = 0; i < 3; i++) {
+        const pid_t ended = fork();
+        if (ended == 0) _exit(0);
+        say("process", ended);
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        const pid_t daemon = fork();
+        while (daemon == 0) pause();
+        say("process", daemon);
+        _exit(0);
+    }
+    waitpid(child, NULL, 0);
+    const long hidden = clone3_untraced();
+    while (hidden == 0) pause();
+    say("process", hidden);
+    futex(word_of(0), FUTEX_WAIT, load(word_of(0)), NULL);
+    return 0;
+}
+
+/* Each child continues as its parent does. */
+static int mode_fork_bomb(char** argv) {
+    (void)argv;
+    attach_and_map();
+    while (fork() >= 0) continue;
+    return 1;
+}
+
 static int mode_vfork_exec(char** argv) {
     pid_t child = vfork();
     if (child == 0) {
@@ -538,6 +579,8 @@ const struct mode kOtherModes[] = {
     {"spawn-without-the-leader", mode_spawn_without_the_leader},
     {"chooses-its-processor", mode_chooses_its_processor},
     {"daemon", mode_daemon},
+    {"leaves-processes", mode_leaves_processes},
+    {"fork-bomb", mode_fork_bomb},
     {"close-all", mode_close_all},
     {"signals", mode_signals},
     {"flood", mode_flood},

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// While pages are guarded, the kernel cannot follow the testee's pointers into them (EFAULT). For
-// the duration of a system call they point to the hidden mapping of the same buffer. This covers
-// plain pointers, iovec arrays (also of a message), and futex_waitv vectors. A futex there is the
-// same futex, because shared ones are keyed by file and offset. Knows calls and mappings.
+// See pointer_redirect.h.
+
+#include "conformance/tracer/pointer_redirect.h"
 
 #include <linux/futex.h>
 #include <sys/socket.h>
@@ -13,12 +12,19 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
-#include "conformance/tracer/engine.h"
+#include "conformance/tracer/interest.h"
 #include "conformance/tracer/memory.h"
+#include "conformance/tracer/registers.h"
 
-namespace kmes::conformance {
+namespace kmes::conformance::tracing {
 namespace {
+
+bool is_futex_call(long number) {
+    return number == SYS_futex || number == SYS_futex_waitv || number == kFutexWakeCall ||
+           number == kFutexWaitCall;
+}
 
 constexpr size_t kWaitvEntryBytes = 24;
 constexpr size_t kWaitvAddressAt = 8;
@@ -41,9 +47,9 @@ bool is_about_mappings(long number) {
     }
 }
 
-// Calls after which the registers have other values than before: those that a signal interrupted,
-// or those of a child, which would keep redirected ones. None of these calls takes a pointer that
-// may be in a buffer, but the registers that they ignore may hold anything.
+// Calls that return with other registers than those from before the call. rt_sigreturn restores the
+// registers that a signal interrupted, and a child would keep redirected ones. None of these calls
+// takes a pointer that may be in a buffer, but the registers that they ignore may hold anything.
 bool leaves_other_registers(long number) {
     switch (number) {
         case SYS_rt_sigreturn:
@@ -89,37 +95,34 @@ const char* name_if_deep(long number) {
 
 }  // namespace
 
-uint64_t Tracer::Engine::unguarded_address(uint64_t address) {
-    const LiveMapping* mapping = mapping_at(address);
+uint64_t PointerRedirect::unguarded_address(uint64_t address) {
+    const LiveMapping* mapping = mappings_.at(address);
     if (mapping == nullptr || mapping->guards.empty() || mapping->hidden == 0) return address;
     return address - mapping->mapping.address + mapping->hidden;
 }
 
 // Copies `bytes` to the scratch memory of this call. Returns 0 if none is left.
-uint64_t Tracer::Engine::put_into_scratch(Thread& thread, Redirect& redirect, const void* bytes,
-                                          size_t size_bytes) {
+uint64_t PointerRedirect::put_into_scratch(Thread& thread, Redirect& redirect, const void* bytes,
+                                           size_t size_bytes) {
     if (redirect.scratch_bytes + size_bytes > kPageBytes) return 0;
     if (redirect.scratch_slot < 0) {
-        const auto slot = std::find(scratch_slots_.begin(), scratch_slots_.end(), false);
-        if (slot == scratch_slots_.end()) {
-            push(TracerTrouble{
+        redirect.scratch_slot = slots_.take();
+        if (redirect.scratch_slot == ScratchSlots::kNone) {
+            events_.push(TracerTrouble{
                 thread.tid, "more than 64 system calls at once have pointers into guarded pages"});
             return 0;
         }
-        *slot = true;
-        redirect.scratch_slot = static_cast<int>(slot - scratch_slots_.begin());
     }
-    const uint64_t copy = process_of(thread).scratch +
-                          kPageBytes * static_cast<uint64_t>(1 + redirect.scratch_slot) +
-                          redirect.scratch_bytes;
+    const uint64_t copy = tracees_.process_of(thread).scratch +
+                          ScratchSlots::offset_of(redirect.scratch_slot) + redirect.scratch_bytes;
     if (!write_memory(thread.tid, copy, bytes, size_bytes)) return 0;
     redirect.scratch_bytes += size_bytes;
     return copy;
 }
 
 // Copies an array of structures that have an address each, and changes the addresses.
-bool Tracer::Engine::rewrite_vector(Thread& thread, Redirect& redirect, uint64_t& pointer,
-                                    size_t count, size_t stride, size_t address_offset) {
+bool PointerRedirect::rewrite_vector(Thread& thread, Redirect& redirect, uint64_t& pointer,
+                                     size_t count, size_t stride, size_t address_offset) {
     const size_t size_bytes = count * stride;
     if (size_bytes == 0 || size_bytes > kPageBytes) return false;
     std::vector<char> content(size_bytes);
@@ -140,14 +143,14 @@ bool Tracer::Engine::rewrite_vector(Thread& thread, Redirect& redirect, uint64_t
     return true;
 }
 
-bool Tracer::Engine::rewrite_iovec(Thread& thread, Redirect& redirect, uint64_t& pointer,
-                                   uint64_t count) {
+bool PointerRedirect::rewrite_iovec(Thread& thread, Redirect& redirect, uint64_t& pointer,
+                                    uint64_t count) {
     return rewrite_vector(thread, redirect, pointer, std::min<uint64_t>(count, kPageBytes),
                           sizeof(iovec), offsetof(iovec, iov_base));
 }
 
 // For sendmsg, which does not write to the message.
-void Tracer::Engine::rewrite_message(Thread& thread, Redirect& redirect, uint64_t& pointer) {
+void PointerRedirect::rewrite_message(Thread& thread, Redirect& redirect, uint64_t& pointer) {
     auto message = read_value<msghdr>(thread.tid, pointer);
     if (!message) return;
     auto vector = reinterpret_cast<uint64_t>(message->msg_iov);
@@ -157,16 +160,17 @@ void Tracer::Engine::rewrite_message(Thread& thread, Redirect& redirect, uint64_
     if (copy != 0) pointer = copy;
 }
 
-bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& registers) {
+bool PointerRedirect::redirect(Thread& thread, user_regs_struct& registers) {
     const auto number = call_number_of(registers);
     // Also if the guard was set after the entry had been handled.
-    if (number == SYS_restart_syscall && thread.wait) {
+    if (number == SYS_restart_syscall && thread.call.wait) {
         restart_wait_afresh(thread, registers);
-        return thread.redirect.has_value();
+        return thread.call.redirect.has_value();
     }
-    if (thread.redirect || is_about_mappings(number) || leaves_other_registers(number))
+    if (thread.call.redirect || is_about_mappings(number) || leaves_other_registers(number))
         return false;
-    if (const char* name = name_if_deep(number); name != nullptr) call_refused_by_guards_ = name;
+    if (const char* name = name_if_deep(number); name != nullptr)
+        effects_.call_refused_by_guards = name;
     Redirect redirect;
     arguments_of(registers, redirect.original_arguments);
     uint64_t arguments[6];
@@ -182,47 +186,37 @@ bool Tracer::Engine::redirect_arguments(Thread& thread, user_regs_struct& regist
         rewrite_message(thread, redirect, arguments[1]);
     } else if (number == SYS_process_vm_readv || number == SYS_process_vm_writev) {
         rewrite_iovec(thread, redirect, arguments[1], arguments[2]);
-        const Thread* other = find(static_cast<pid_t>(arguments[0]));
-        if (other != nullptr && is_testee(*other))
+        const Thread* other = tracees_.find(static_cast<pid_t>(arguments[0]));
+        if (other != nullptr && tracees_.is_testee(*other))
             rewrite_iovec(thread, redirect, arguments[3], arguments[4]);
     }
     if (std::equal(arguments, arguments + 6, redirect.original_arguments)) {
-        if (redirect.scratch_slot >= 0)
-            scratch_slots_[static_cast<size_t>(redirect.scratch_slot)] = false;
+        slots_.give_back(redirect.scratch_slot);
         return false;
     }
     set_arguments(registers, arguments);
     if (!write_registers(thread.tid, registers)) return false;
-    thread.redirect = redirect;
-    ++redirected_calls_;
+    thread.call.redirect = redirect;
+    if (!is_futex_call(number)) ++effects_.redirected_calls;
     return true;
 }
 
-// restart_syscall would use the word's address from before the guards, and fail. This begins the
-// wait again instead. A relative timeout then starts again.
-void Tracer::Engine::restart_wait_afresh(Thread& thread, user_regs_struct& registers) {
-    registers.orig_rax = static_cast<uint64_t>(thread.wait->number);
-    set_arguments(registers, thread.wait->arguments);
-    thread.wait->interrupted = false;
-    if (!redirect_arguments(thread, registers)) write_registers(thread.tid, registers);
+void PointerRedirect::restart_wait_afresh(Thread& thread, user_regs_struct& registers) {
+    registers.orig_rax = static_cast<uint64_t>(thread.call.wait->number);
+    set_arguments(registers, thread.call.wait->arguments);
+    thread.call.wait->interrupted = false;
+    if (!redirect(thread, registers)) write_registers(thread.tid, registers);
 }
 
-bool Tracer::Engine::set_wait_result(pid_t tid, int64_t result) {
-    Thread* thread = find(tid);
-    if (thread == nullptr || !thread->stopped || thread->now != StopKind::kExit) return false;
-    auto registers = read_registers(tid);
-    if (!registers) return false;
-    registers->rax = static_cast<uint64_t>(result);
-    return write_registers(tid, *registers);
+void PointerRedirect::undo(Thread& thread, user_regs_struct& registers) {
+    if (!thread.call.redirect) return;
+    set_arguments(registers, thread.call.redirect->original_arguments);
+    slots_.give_back(thread.call.redirect->scratch_slot);
+    thread.call.redirect.reset();
 }
 
-void Tracer::Engine::undo_redirect(Thread& thread, user_regs_struct& registers) {
-    if (!thread.redirect) return;
-    set_arguments(registers, thread.redirect->original_arguments);
-    if (thread.redirect->scratch_slot >= 0) {
-        scratch_slots_[static_cast<size_t>(thread.redirect->scratch_slot)] = false;
-    }
-    thread.redirect.reset();
+void PointerRedirect::forget(const Thread& thread) {
+    if (thread.call.redirect) slots_.give_back(thread.call.redirect->scratch_slot);
 }
 
-}  // namespace kmes::conformance
+}  // namespace kmes::conformance::tracing

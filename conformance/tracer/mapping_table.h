@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+//
+// The mappings of served buffers in the testee, and which of their pages are guarded. A record: it
+// changes nothing in the testee. Knows addresses, no threads.
+
+#ifndef CONFORMANCE_TRACER_MAPPING_TABLE_H_
+#define CONFORMANCE_TRACER_MAPPING_TABLE_H_
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "conformance/tracer/proc.h"
+#include "conformance/tracer/served_files.h"
+#include "conformance/tracer/types.h"
+
+namespace kmes::conformance::tracing {
+
+inline uint64_t whole_pages(uint64_t length_bytes) {
+    return (length_bytes + kPageBytes - 1) & ~(kPageBytes - 1);
+}
+
+struct LiveMapping {
+    Mapping mapping;            // the part that is still mapped
+    uint64_t mapped_bytes = 0;  // the length at the mmap
+    bool live = true;
+    uint32_t attach_call = 0;
+    // Address of the second mapping of the same buffer, which is never guarded; 0: none.
+    uint64_t hidden = 0;
+    uint64_t hidden_bytes = 0;
+    bool reads_pass = false;  // a guarded metadata page stops only writes
+    // Offset in the mapping, length; whole pages.
+    std::vector<std::pair<uint64_t, uint64_t>> guards;
+
+    bool contains(uint64_t address) const {
+        return address - mapping.address < whole_pages(mapping.length_bytes);
+    }
+    // Whether the range of `length_bytes` from `address` overlaps the mapping.
+    bool overlaps(uint64_t address, uint64_t length_bytes) const;
+    bool is_guarded(uint64_t address) const;
+    // Returns the number of guarded bytes from `address` on (`is_backward`: before it). Stops
+    // counting at about 1 MiB.
+    uint64_t guarded_bytes(uint64_t address, bool is_backward) const;
+    BufferPlace place_at(uint64_t address) const {
+        return {mapping.buffer, mapping.id, address - mapping.address + mapping.offset_bytes};
+    }
+
+    // Shortens the mapping to end at this address.
+    void cut_off_at(uint64_t address);
+    void end() {
+        live = false;
+        guards.clear();
+    }
+};
+
+class MappingTable {
+  public:
+    // Gives the mapping its number.
+    const LiveMapping& add(LiveMapping mapping);
+    bool is_empty() const { return mappings_.empty(); }  // true only if there were never any
+    size_t size() const { return mappings_.size(); }
+    LiveMapping& operator[](MappingId id) { return mappings_[id]; }
+    // All mappings of the run, including the removed ones.
+    auto begin() { return mappings_.begin(); }
+    auto end() { return mappings_.end(); }
+    // The live mappings.
+    std::vector<Mapping> list() const;
+
+    // Each returns null if there is none.
+    LiveMapping* find_live(MappingId id);
+    LiveMapping* at(uint64_t address);
+    LiveMapping* guarded_at(uint64_t address);
+    // The last removed mapping that contained this address.
+    const LiveMapping* removed_at(uint64_t address) const;
+    // The place of an address in a mapping, or in the second mapping of the same buffer.
+    std::optional<BufferPlace> place_of(uint64_t address) const;
+
+    bool any_guards() const;
+    // For one step the guards are open: a fault now comes from the instruction itself.
+    bool are_guards_open() const { return are_guards_open_; }
+    void note_open_guards(bool are_open) { are_guards_open_ = are_open; }
+    // The address of the first guarded metadata page; 0: none.
+    uint64_t guarded_metadata_page() const;
+    bool overlaps(uint64_t address, uint64_t length_bytes) const;
+    // Whether the testee has mapped the buffer since that attach.
+    bool has_mapped(BufferId buffer, uint32_t attach_call) const;
+
+    void note_unmap(uint64_t address, uint64_t length_bytes);
+    // The program was replaced: all mappings are gone.
+    void note_exec();
+    // Ends or shortens the mappings that are no longer whole in the memory map of the testee.
+    void compare_with(const std::vector<MapsEntry>& maps, const ServedFiles& buffers);
+
+  private:
+    std::vector<LiveMapping> mappings_;
+    bool are_guards_open_ = false;
+};
+
+}  // namespace kmes::conformance::tracing
+
+#endif  // CONFORMANCE_TRACER_MAPPING_TABLE_H_
