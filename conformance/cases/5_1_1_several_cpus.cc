@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Several CPUs (5.1.1, 5.1.8.3). A thread of the consumer is held in the middle of an event, or of
-// a change of buffers, while another thread does the same for another CPU. Or something happens to
-// one CPU while the consumer reads another. A consumer with one thread continues after a short
+// a change of buffers. Meanwhile another thread does the same for another CPU. Or something happens
+// to one CPU while the consumer reads another. A consumer with one thread continues after a short
 // time, and the case proves nothing.
 #include <vector>
 
@@ -22,8 +22,8 @@ constexpr int kPointsAtMost = 24;
 
 const Setup kTwoHeld{.cpus = 2, .shortened_waits = true};
 
-// Where CPU 0's thread is held: at its n-th access to a page of the metadata, or of the data of an
-// event.
+// The place at which CPU 0's thread is held: its n-th access to a page of the metadata, or of the
+// data of an event.
 struct Point {
     std::uint64_t page;
     std::uint64_t access;
@@ -82,7 +82,7 @@ void hold_for_the_other(Stage& stage, const GuardHit& hit) {
 }
 
 std::uint32_t counter_of(const Stage& stage, std::uint32_t cpu) {
-    return stage.rings().counter(stage.rings().history().present_buffer(cpu));
+    return stage.rings().counters().of(stage.rings().history().present_buffer(cpu));
 }
 
 // Emits events for a sleeping consumer until the counter of `cpu` is at least `wanted`.
@@ -131,8 +131,9 @@ CaseOutcome two_go_to_sleep(Stage& stage) {
     return stage.finish();
 }
 
-// When CPU 1's buffer is replaced, by one of another size: together with CPU 0's, or while CPU 0's
-// thread is held. On a busy machine CPU 1's thread has often finished the former before the hold.
+// The time at which CPU 1's buffer is replaced by one of another size: together with CPU 0's, or
+// while CPU 0's thread is held. On a busy machine CPU 1's thread has often finished the former
+// before the hold.
 enum class Change { together, meanwhile };
 
 void change_both(Stage& stage) {

@@ -203,10 +203,10 @@ CaseOutcome next_no_power_of_two(Stage& stage) {
 
 CaseOutcome reserved_bytes_set(Stage& stage) {
     const BufferIndex buffer = stage.rings().history().present_buffer(0);
-    stage.rings().write_metadata(buffer, 14, {{0xff, 0xff}});
-    stage.rings().write_metadata(buffer, 80, std::vector<std::uint8_t>(48, 0xff));
-    stage.rings().write_metadata(buffer, 136, std::vector<std::uint8_t>(56, 0xff));
-    stage.rings().write_metadata(buffer, kMetadataBytes - 96, {{0xff, 0xff}});
+    stage.rings().forged().write_metadata(buffer, 14, {{0xff, 0xff}});
+    stage.rings().forged().write_metadata(buffer, 80, std::vector<std::uint8_t>(48, 0xff));
+    stage.rings().forged().write_metadata(buffer, 136, std::vector<std::uint8_t>(56, 0xff));
+    stage.rings().forged().write_metadata(buffer, kMetadataBytes - 96, {{0xff, 0xff}});
     return play_first(stage, {BufferFault::reserved_not_zero, 40,
                               std::vector<std::uint8_t>(24, 0xff), "reserved bytes"});
 }

@@ -99,7 +99,7 @@ CaseOutcome image_at_the_old_position(Stage& stage) {
         const std::uint64_t next = stage.rings().history().events_of(0).back().sequence + 1;
         stage.holding().freeze();
         stage.resize(stage.capacity_bytes(), PositionRule::shift, 0 - back);
-        EventSpec event = stage.rings().make(back + kImageBytes);
+        EventSpec event = stage.rings().events().make(back + kImageBytes);
         event.payload.replace(event.payload.size() - kImageBytes, kImageBytes,
                               image_of_event(kImageBytes, next));
         stage.rings().emit(0, std::move(event));
@@ -110,9 +110,8 @@ CaseOutcome image_at_the_old_position(Stage& stage) {
     return stage.finish();
 }
 
-// What a consumer remembers about a position of the old buffer is wrong in the new one: another
-// event begins there. Only one large event is copied to the new buffer, so nothing else is read
-// before.
+// Facts about a position of the old buffer do not hold in the new one: another event begins there.
+// Only one large event is copied to the new buffer, so nothing else is read before.
 CaseOutcome event_at_the_old_position(Stage& stage) {
     constexpr std::uint64_t kBytes = 100;
     constexpr std::uint64_t kEvents = 5;

@@ -15,7 +15,7 @@ namespace {
 // A batch with one timestamp, whose events also agree in everything else except the sequence
 // number.
 void emit_equal_batch(Stage& stage) {
-    stage.rings().batch(0, std::vector<EventSpec>(5, stage.rings().make(90)));
+    stage.rings().batch(0, std::vector<EventSpec>(5, stage.rings().events().make(90)));
 }
 
 const Row kDrainRows[] = {

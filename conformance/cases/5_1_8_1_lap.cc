@@ -78,8 +78,8 @@ Steps outrun_under_read(std::uint64_t bytes) {
 // -- Torn reads --
 
 // An event of some pages is at the beginning of the ring. `overwrite` comes before the first access
-// to one of its pages from `first_page` on: the consumer has read old bytes by then, and reads new
-// ones next.
+// to one of its pages from `first_page` on. The consumer has read old bytes before that, and reads
+// new ones next.
 Steps torn_once(std::uint64_t first_page, const Steps& overwrite) {
     return {Place{}, UnderRead{.at = first_page * kPageBytes,
                                .wake = {Emit{1, kVictimBytes}},
@@ -117,14 +117,15 @@ void watch_an_event(Stage& stage, std::uint32_t cpu, const std::string& type,
     stage.guards().guard(cpu, 1, 1, [&](const GuardHit& hit) {
         return at(hit.code.instruction_pointer) ? AtGuard::release : AtGuard::step;
     });
-    stage.rings().emit(
-        cpu, stage.rings().make(kHeaderBytesBeforeType + type.size() + kPayloadBytes, type));
+    stage.rings().emit(cpu, stage.rings().events().make(
+                                kHeaderBytesBeforeType + type.size() + kPayloadBytes, type));
     stage.wait_asleep(cpu);
     stage.guards().release();
 }
 
-// Chooses the accesses, identified by their instructions, before which a lap may matter: all of a
-// few. Of many, the first and the last of each instruction, and some between.
+// Chooses the accesses, identified by their instructions, before which a lap may matter. A few
+// accesses are all chosen. Of many, it chooses the first and the last of each instruction, and some
+// in between.
 std::vector<std::size_t> choose_looks(const std::vector<std::uint64_t>& looks) {
     constexpr std::size_t kAllOf = 40;
     constexpr std::size_t kEvenly = 16;
@@ -203,11 +204,11 @@ std::optional<Positions> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Wri
     const auto count = [&](const GuardHit& hit) {
         if (++accesses == k) {
             place = {hit.code.instruction_pointer, hit.place.offset_bytes};
-            stage.rings().reserve(0, stage.rings().make(kSmall / 2), written);
+            stage.rings().emissions().reserve(0, stage.rings().events().make(kSmall / 2), written);
         }
         if (accesses > k + kAccessesAtMost) return AtGuard::release;  // it spins
-        if (accesses == k + kAccessesBetween && stage.rings().is_reserved(0))
-            stage.rings().commit(0);
+        if (accesses == k + kAccessesBetween && stage.rings().emissions().is_reserved(0))
+            stage.rings().emissions().commit(0);
         return AtGuard::step;
     };
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) emit_some(stage, cpu, 1, kSmall / 8 * 5);
@@ -220,9 +221,9 @@ std::optional<Positions> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Wri
     stage.waits().asleep_or_stuck(0);
     // The consumer may sleep before the fifth access, and make more accesses when the event is
     // there.
-    for (stage.waits().mapped();; stage.rings().commit(0)) {
-        if (!stage.rings().is_reserved(0)) stage.wait_asleep();
-        if (!stage.rings().is_reserved(0)) break;
+    for (stage.waits().mapped();; stage.rings().emissions().commit(0)) {
+        if (!stage.rings().emissions().is_reserved(0)) stage.wait_asleep();
+        if (!stage.rings().emissions().is_reserved(0)) break;
     }
     stage.guards().release();
     stage.hooks().set_on_mapped(nullptr);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // An event that is overwritten during the copy, in all the ways that a shortcut in the second load
-// of tail_pos misses (5.1.8.1 step 5). Examples: an overwrite by an unpublished event, by bytes
-// that look like a header, across a power of two, and of a small part of a large backlog.
+// of tail_pos misses (5.1.8.1 step 5). Examples are overwrites by an unpublished event, by bytes
+// that look like a header, across a power of two, or in a large backlog.
 #include <algorithm>
 #include <cstring>
 #include <memory>
@@ -50,8 +50,8 @@ Step torn_at(std::uint64_t before_the_end, std::uint64_t page, std::uint64_t typ
                                           .actions = {overwrite_newest(kVictimBytes)}}}};
 }
 
-// The end of the region is at the border, and the event crosses it: the new tail_pos is beyond the
-// border, and the old one is not.
+// The end of the region is at the border, and the event crosses it. So the new tail_pos is beyond
+// the border, and the old one is not.
 Step torn_across(int bits) {
     return InOrder{{Asleep{}, EndIfRefused{},
                     MoveWritePos{(std::uint64_t{1} << bits) - 2 * kPageBytes},
@@ -76,7 +76,7 @@ std::string header_at(Stage& stage, std::uint64_t position) {
     return {region + offset, region + offset + kHeaderBytesBeforeType + 1};
 }
 
-// What overwrites the header of the oldest event, in addition to its own bytes.
+// The bytes that overwrite the header of the oldest event, in addition to its own bytes.
 struct TornHeader {
     std::uint64_t more = 0;  // event_size claims this many bytes after the event
     std::optional<std::uint64_t> sequence = std::nullopt;
@@ -98,7 +98,7 @@ void forge_oldest(Stage& stage, const TornHeader& torn) {
     std::memcpy(header.data() + kEventSizeAt, &event_size, sizeof event_size);
     if (torn.sequence)
         std::memcpy(header.data() + kSequenceAt, &*torn.sequence, sizeof *torn.sequence);
-    EventSpec over = stage.rings().make(kBefore + kVictimBytes);
+    EventSpec over = stage.rings().events().make(kBefore + kVictimBytes);
     over.payload.replace(kBefore - kHeaderBytesBeforeType - over.type.size(), header.size(),
                          header);
     stage.rings().emit(0, std::move(over));
@@ -232,23 +232,24 @@ void lap_behind_looks(Stage& stage, const EventSpec& spec) {
 // A type longer than a byte can count, of many pages, nearly as long as permitted.
 void long_type_lapped_behind_looks(Stage& stage) {
     for (const std::uint64_t type_bytes : {300, 5'000, 60'000})
-        lap_behind_looks(stage, stage.rings().make(kHeaderBytesBeforeType + type_bytes + 50,
-                                                   std::string(type_bytes, 'l')));
+        lap_behind_looks(stage,
+                         stage.rings().events().make(kHeaderBytesBeforeType + type_bytes + 50,
+                                                     std::string(type_bytes, 'l')));
 }
 
 // A consumer that reads the payload last may read something else if there is none. The second time,
 // a similar event overwrites it, so that a plausible header is in the same place.
 void without_payload_lapped_behind_looks(Stage& stage) {
     const std::uint64_t kBytes = kHeaderBytesBeforeType + 1;
-    lap_behind_looks(stage, stage.rings().make(kBytes));
-    overwrite_behind_looks(stage, stage.rings().make(kBytes), [&stage, kBytes] {
+    lap_behind_looks(stage, stage.rings().events().make(kBytes));
+    overwrite_behind_looks(stage, stage.rings().events().make(kBytes), [&stage, kBytes] {
         emit_small(stage, 0, capacity(stage, 0) - kBytes);
         emit_some(stage, 0, 1, kBytes);
     });
 }
 
 void large_event_lapped_behind_looks(Stage& stage) {
-    lap_behind_looks(stage, stage.rings().make(300 * kPageBytes - 64));
+    lap_behind_looks(stage, stage.rings().events().make(300 * kPageBytes - 64));
 }
 
 // A producer that is always faster. It overwrites everything unread: a few times between the load
@@ -259,7 +260,7 @@ class FasterProducer {
         : stage_(stage),
           limit_(stage),
           left_(times),
-          calls_(stage.testee().tracer().redirected_calls()) {
+          calls_(stage.testee().tracer().effects().redirected_calls) {
         stage.guards().guard(0, 0, 1 + 2 * capacity(stage, 0) / kPageBytes,
                              [this](const GuardHit& hit) { return at(hit.place.offset_bytes); });
     }
@@ -275,7 +276,7 @@ class FasterProducer {
         const bool is_read = offset >= kMetadataBytes;
         if (!is_read && offset != kTailPosOffset) return AtGuard::step;
         // Reads by system calls only count, at the consumer's next load.
-        const std::uint64_t calls = stage_.testee().tracer().redirected_calls();
+        const std::uint64_t calls = stage_.testee().tracer().effects().redirected_calls;
         const bool has_called = calls > std::exchange(calls_, calls);
         if (has_called) is_reading_ = has_read_ = true;
         if (is_read == is_reading_) return AtGuard::step;
@@ -304,7 +305,7 @@ class FasterProducer {
 void overtaken_again(Stage& stage) {
     constexpr int kTimes = 1100;
     stage.wait_asleep();
-    const std::uint64_t calls = stage.testee().tracer().redirected_calls();
+    const std::uint64_t calls = stage.testee().tracer().effects().redirected_calls;
     const FasterProducer producer(stage, kTimes);
     lap(stage, 0);
     stage.wait_asleep(0);
@@ -322,7 +323,8 @@ void torn_again(Stage& stage) {
     stage.wait_asleep();
     const auto first_page = [&stage] {
         const History& history = stage.rings().history();
-        return stage.rings().tail(history.present_buffer(0)) / kPageBytes % kRingPages;
+        return stage.rings().backend().state(history.present_buffer(0)).tail / kPageBytes %
+               kRingPages;
     };
     int left = 12;
     bool is_torn = false;  // since the last load of metadata
@@ -452,15 +454,15 @@ const Row kOvertakenRows[] = {
 
 // -- By written and unpublished bytes -------------------------------------------------------------
 //
-// The producer moves only tail_pos. write_pos stays the same during the copy, so neither it nor the
+// The producer moves only tail_pos. write_pos stays the same during the copy. Neither it nor the
 // distance to the read position shows that the ring has moved on (5.1.7 batch, E8, E16).
 
 // Events of `bytes` bytes in total, none of them large for the ring.
 std::vector<EventSpec> make_some(Stage& stage, std::uint64_t bytes) {
     const std::uint64_t most = capacity(stage, 0) / 16;
     std::vector<EventSpec> specs;
-    for (; bytes > 2 * most; bytes -= most) specs.push_back(stage.rings().make(most));
-    specs.push_back(stage.rings().make(bytes));
+    for (; bytes > 2 * most; bytes -= most) specs.push_back(stage.rings().events().make(most));
+    specs.push_back(stage.rings().events().make(bytes));
     return specs;
 }
 
@@ -468,11 +470,14 @@ std::vector<EventSpec> make_some(Stage& stage, std::uint64_t bytes) {
 // one event. More is a batch, whose last event takes the victim's place if it is not whole.
 void begin_over(Stage& stage, std::uint64_t bytes, Written written) {
     Rings& rings = stage.rings();
-    if (bytes <= kVictimBytes) return rings.reserve(0, rings.make(bytes), written);
-    if (written == Written::whole) return rings.begin_batch(0, make_some(stage, bytes), {});
+    if (bytes <= kVictimBytes)
+        return rings.emissions().reserve(0, rings.events().make(bytes), written);
+    if (written == Written::whole)
+        return rings.emissions().begin_batch(0, make_some(stage, bytes), {});
     std::vector<EventSpec> specs = make_some(stage, bytes - kVictimBytes);
-    specs.push_back(rings.make(kVictimBytes));
-    rings.begin_batch(0, specs, {written, static_cast<std::uint32_t>(specs.size() - 1)});
+    specs.push_back(rings.events().make(kVictimBytes));
+    rings.emissions().begin_batch(0, specs,
+                                  {written, static_cast<std::uint32_t>(specs.size() - 1)});
 }
 
 constexpr std::uint64_t kPendingRing = kMebibyte;
@@ -487,8 +492,8 @@ Step tear_by_pending(std::uint64_t page, std::uint64_t unread, Written written) 
                                        }}}}}};
 }
 
-// How much of the ring is unread: all of it, a half, a sixteenth, or little more than the event
-// itself, so that the consumer is hardly behind.
+// The unread part of the ring: all of it, a half, a sixteenth, or little more than the event
+// itself. With the last, the consumer has hardly any backlog.
 Steps torn_by_pending(std::uint64_t page) {
     return {tear_by_pending(page, kPendingRing - kVictimBytes, Written::whole),
             tear_by_pending(page, kPendingRing / 2 - kVictimBytes, Written::whole),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Sleeping and waking (5.1.8.2, E1 to E3, E17). An event, a swap or a spurious wake comes at every
-// step: after a wake with an event, without one, and after an unusual iteration (unusual_round.h).
-// store_buffer_cases.cc checks the full barrier.
+// step. Before that comes a wake with an event, one without, or an unusual iteration
+// (unusual_round.h). store_buffer_cases.cc checks the full barrier.
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -15,9 +15,9 @@ namespace kmes::conformance {
 
 namespace {
 
-// In the rows without nudging no consumer attaches in the middle of a swap, and every consumer
-// sleeps on its current buffer when its iteration begins. A consumer that sleeps on a retired one
-// made the mistake itself, so it gets no nudge.
+// In the rows without nudging no consumer attaches in the middle of a swap. Every consumer sleeps
+// on its current buffer when its iteration begins. A consumer that sleeps on a retired one made the
+// mistake itself, so it gets no nudge.
 const Steps kResizeAndEmit{Resize{}, Emit{1, 70}};
 
 // A consumer that adapts to spurious wakes has adapted by then.
@@ -102,8 +102,8 @@ CaseOutcome load_order(Stage&) {
 // An earlier consumer was killed in its sleep.
 void set_every_need_wake(Stage& stage) {
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
-        stage.rings().put_need_wake(stage.rings().history().present_buffer(cpu), 1,
-                                    "need_wake is 1, as an earlier consumer left it");
+        stage.rings().forged().put_need_wake(stage.rings().history().present_buffer(cpu), 1,
+                                             "need_wake is 1, as an earlier consumer left it");
 }
 
 const Row kSleepRows[] = {

@@ -74,11 +74,12 @@ Steps filled_by(std::uint64_t event_bytes) {
     return {Asleep{}, EndIfRefused{}, Lap{event_bytes}, Asleep{}};
 }
 
-// Only the sequence number tells what is new: a clock can go back, and a batch has one timestamp.
+// Only the sequence number shows which events are new: a clock can go back, and a batch has one
+// timestamp.
 Step set_clock_back(std::uint64_t hours) {
     return Call{[hours](Stage& stage) {
         constexpr std::uint64_t kHourNs = 3'600'000'000'000;
-        stage.rings().set_clock(stage.rings().clock() - hours * kHourNs);
+        stage.rings().events().set_clock(stage.rings().events().clock() - hours * kHourNs);
     }};
 }
 
@@ -108,8 +109,8 @@ CaseOutcome swap_behind_the_mmap(Stage& stage) {
 // delivers them has moved to it.
 CaseOutcome swap_behind_the_mmap_with_events(Stage& stage) {
     constexpr int kTimes = 3;
-    const std::uint64_t large = stage.default_setup().capacity_bytes;
-    const std::uint64_t small = large / 8;
+    constexpr std::uint64_t small = kSmallRegion;
+    constexpr std::uint64_t large = 8 * small;
     set_up_one_cpu(stage, small);
     stage.start();
     for (int i = 0; i < kTimes; ++i) {
@@ -142,7 +143,7 @@ CaseOutcome end_at_every_step(Stage& stage) {
     for (std::uint32_t cpu = 0; cpu < kAccesses && !limit.is_over(); ++cpu) {
         stage.wait_asleep();
         const bool came = act_at_access(stage, cpu, cpu + 1, [&stage, cpu] {
-            stage.rings().emit(cpu, stage.rings().make_end());
+            stage.rings().emit(cpu, stage.rings().events().make_end());
             stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
         });
         if (!came) break;
@@ -162,7 +163,7 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
         stage.wait_asleep();
     }
     // One buffer for each CPU is in use. A consumer may release late, also by a timer, but not keep
-    // everything for ever.
+    // everything forever.
     const std::size_t most = 4 * static_cast<std::size_t>(stage.cpus());
     give_time(stage, [&] {
         Tracer& tracer = stage.testee().tracer();
@@ -451,9 +452,8 @@ const Row kThousandUnreadRows[] = {
       "Emit 1000 events. While they are unread, replace the buffer by a buffer that holds few of "
       "them.",
       "The consumer delivers all of them, from the old buffer first."},
-     {Asleep{}, Emit{1, 40}, Asleep{}, AtOnce{{Emit{1000, 40}, Resize{kSmallRegion / 8}}},
-      Asleep{}},
-     {.cpus = 1, .capacity = kSmallRegion}},
+     {Asleep{}, Emit{1, 40}, Asleep{}, AtOnce{{Emit{1000, 400}, Resize{kSmallRegion}}}, Asleep{}},
+     {.cpus = 1, .capacity = 8 * kSmallRegion}},
 };
 
 // After the shrink one event fills the new buffer to the last byte.

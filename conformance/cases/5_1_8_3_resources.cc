@@ -38,12 +38,12 @@ class ManyFiles {
     rlimit before_{};
 };
 
-// What happens between two resizes. `ends`, `refused`: before the first one, CPU 1 ends or is
+// The action between two resizes. `ends`, `refused`: before the first one, CPU 1 ends or is
 // refused. `swaps`: the buffers are replaced once more, after the following attach. `one_cpu`: only
 // the buffer of CPU 2 is replaced, without a resize.
 enum class Between { events, nothing, swaps, ends, refused, one_cpu };
 
-// Counts the testee's resources four times, `stretch` resizes apart. Of three resizes one grows,
+// Counts the testee's resources four times, `stretch` resizes apart. One of three resizes grows,
 // one shrinks and one keeps the capacity. A leak at each resize of one kind on one CPU is 16 pieces
 // in fifty.
 struct ManyResizes {
@@ -63,7 +63,7 @@ void ManyResizes::start(Stage& stage) const {
     set_up_cpus(stage, cpus, capacity_bytes);
     if (between == Between::refused) give_version_2(stage, 1);
     stage.start();
-    if (between == Between::ends) stage.rings().emit(1, stage.rings().make_end());
+    if (between == Between::ends) stage.rings().emit(1, stage.rings().events().make_end());
     stage.wait_asleep();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // High load (5.1.3, 5.1.8.4, 5.1.9): the largest buffers, many laps, and events while the consumer
-// runs, without stops. The oracle excuses what was overwritten before it could be read.
+// runs, without stops. The oracle excuses events that were overwritten before they could be read.
 #include <fmt/format.h>
 
 #include "conformance/cases/play.h"
@@ -40,13 +40,13 @@ Step ten_laps(std::uint64_t event_bytes) {
 
 std::uint64_t any_size(Stage& stage) {
     Rings& rings = stage.rings();
-    switch (rings.random() % 8) {
+    switch (rings.events().random() % 8) {
         case 0:
             return kLeastEventBytes;
         case 1:
-            return kLeastEventBytes + rings.random() % 8000;
+            return kLeastEventBytes + rings.events().random() % 8000;
         default:
-            return kLeastEventBytes + rings.random() % 400;
+            return kLeastEventBytes + rings.events().random() % 400;
     }
 }
 
@@ -62,8 +62,8 @@ CaseOutcome Load::operator()(Stage& stage) const {
     stage.waits().mapped();
     const std::uint64_t small = stage.capacity_bytes();
     for (int round = 0; round < kRounds; ++round) {
-        const auto cpu = static_cast<std::uint32_t>(stage.rings().random() % stage.cpus());
-        const std::uint64_t burst = 1 + stage.rings().random() % 12;
+        const auto cpu = static_cast<std::uint32_t>(stage.rings().events().random() % stage.cpus());
+        const std::uint64_t burst = 1 + stage.rings().events().random() % 12;
         for (std::uint64_t i = 0; i < burst; ++i) emit_some(stage, cpu, 1, any_size(stage));
         if (round % 50 == 49 && with_resizes)
             stage.resize(stage.capacity_bytes() == small ? 2 * small : small);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The producer as the published documents of forms B to D have it (docs/layouts.md, What the
-// published rules lose). What a consumer loses in these cases, no consumer can prevent: it is
-// reported, and is no failure.
+// The producer of the published documents of forms B to D (docs/layouts.md, What the published
+// rules lose). No consumer can prevent the losses in these cases. They are reported, but fail
+// nothing.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -19,13 +19,13 @@ namespace {
 
 using enum Level;
 
-// "unsupported" is what fails nothing, and is shown with its reason.
+// Stops with "unsupported", which fails nothing, and is shown with its reason.
 [[noreturn]] void stop_lost(const std::string& loss, std::string_view rule) {
     stop_unsupported(fmt::format("no consumer can prevent this loss ({}): {}", rule, loss));
 }
 
-// Plays a case in which the producer follows `rule`. Findings of these codes are what the rule
-// loses; any other one is the consumer's.
+// Plays a case in which the producer follows `rule`. Findings of these codes are losses by the
+// rule; any other finding is the consumer's.
 CaseFunction losing(CaseFunction play, std::vector<FindingCode> codes, std::string_view rule) {
     return [play = std::move(play), codes = std::move(codes), rule](Stage& stage) {
         const auto is_lost = [&codes](const Finding& finding) {
@@ -55,8 +55,8 @@ void overwrite_and_keep_the_tail(Stage& stage) {
     const Buffer& buffer =
         stage.rings().history().buffer(stage.rings().history().present_buffer(0));
     const std::vector<std::uint8_t> newer(2 * kPageBytes, 0xa5);
-    stage.rings().write_data(stage.rings().history().present_buffer(0),
-                             buffer.tail_pos + kPageBytes, newer);
+    stage.rings().forged().write_data(stage.rings().history().present_buffer(0),
+                                      buffer.tail_pos + kPageBytes, newer);
 }
 
 CaseOutcome tail_after_the_data(Stage& stage) {
@@ -72,23 +72,37 @@ CaseOutcome tail_after_the_data(Stage& stage) {
     return case_of(kPlayed).run(stage);
 }
 
-// The producer loads need_wake before the consumer sets it, and its write_pos is visible after the
-// consumer has loaded that again: nothing orders the two.
-CaseOutcome wake_without_a_fence(Stage& stage) {
+// The operation loads need_wake before the consumer sets it, and its stores become visible after
+// the consumer's last check. No fence orders the two.
+CaseOutcome operate_without_a_fence(Stage& stage, void (*operate)(Stage&)) {
     RingsSetup setup = stage.default_setup();
     setup.cpus = 1;
     stage.set_up(setup);
+    stage.waits().set_nudging(false);
     emit_some(stage, 0, 3, 100);
     stage.start();
     stage.wait_asleep(0);
     const BufferIndex buffer = stage.rings().history().present_buffer(0);
-    const std::uint8_t asked = stage.rings().need_wake(buffer);
-    stage.rings().put_need_wake(buffer, 0, "the producer has loaded need_wake before this store");
-    emit_some(stage, 0, 1, 100);
-    stage.rings().put_need_wake(buffer, asked, "the store of the consumer is visible");
+    const std::uint8_t asked = stage.rings().backend().need_wake(buffer);
+    stage.rings().forged().put_need_wake(buffer, 0,
+                                         "the producer has loaded need_wake before this store");
+    operate(stage);
+    stage.rings().forged().put_need_wake(buffer, asked, "the store of the consumer is visible");
     stage.waits().delivered(0);
     stage.wait_asleep(0);
     return stage.finish();
+}
+
+CaseOutcome wake_without_a_fence(Stage& stage) {
+    return operate_without_a_fence(stage, [](Stage& at) { emit_some(at, 0, 1, 100); });
+}
+
+// Neither the swap nor the events in the new buffer wake the consumer.
+CaseOutcome swap_without_a_fence(Stage& stage) {
+    return operate_without_a_fence(stage, [](Stage& at) {
+        at.rings().swap_as_published(0, {at.capacity_bytes(), PositionRule::keep, 0});
+        emit_some(at, 0, 2, 100);
+    });
 }
 
 // The buffer is retired after the attach and before the consumer loads its generation, which is
@@ -129,6 +143,13 @@ const std::vector<Case> kAsPublishedCases = {
      "The consumer attaches again to see that its buffer is retired; without that it sleeps on.",
      losing(swap_without_a_nudge, {FindingCode::lost_wake_up},
             "a retired buffer is never nudged, and all descriptors have one inode"),
+     Demand::as_published},
+    {"published/swap-without-a-fence", must, "E19", "a swap that wakes only if need_wake is set",
+     "Replace the buffer of a sleeping consumer. The producer has loaded need_wake before the "
+     "consumer set it, and so wakes nobody. Emit events in the new buffer.",
+     "The consumer looks again when its time limit ends; without one it sleeps on.",
+     losing(swap_without_a_fence, {FindingCode::lost_wake_up},
+            "a swap wakes only if need_wake is set, without a full fence before that load"),
      Demand::as_published},
 };
 

@@ -25,8 +25,8 @@ using enum Level;
 
 constexpr std::uint32_t kTwoCpus = 2;
 
-// Blames a thread that has loaded CPU 0's write_pos and enters a long wait with undelivered events:
-// need_wake is set and the counter is current, but an event published before has no record.
+// Blames a thread that has loaded CPU 0's write_pos and enters a long wait with undelivered events.
+// Then need_wake is set and the counter is current, but an event published before has no record.
 class SleepWatch {
   public:
     SleepWatch(Stage& stage, std::string_view clause, std::string_view message)
@@ -100,8 +100,8 @@ class WriterHold {
     WriterHold(const WriterHold&) = delete;
     WriterHold& operator=(const WriterHold&) = delete;
 
-    // Counts what is emitted from now on. Returns false if no thread was held, and everything is
-    // delivered.
+    // Counts the events that are emitted from now on. Returns false if no thread was held, and
+    // everything is delivered.
     bool wait_held(int nth) {
         left_ = nth;
         held_ = 0;
@@ -133,8 +133,9 @@ CaseOutcome whole_lines(Stage& stage) {
         stage.holding().freeze();
         for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
             for (std::size_t bytes = 0; bytes < setup.capacity_bytes / 2; bytes += type_bytes + 200)
-                stage.rings().emit(cpu, stage.rings().make(kHeaderBytesBeforeType + type_bytes + 10,
-                                                           std::string(type_bytes, 'w')));
+                stage.rings().emit(
+                    cpu, stage.rings().events().make(kHeaderBytesBeforeType + type_bytes + 10,
+                                                     std::string(type_bytes, 'w')));
         }
         stage.holding().thaw();
     }
@@ -144,7 +145,7 @@ CaseOutcome whole_lines(Stage& stage) {
 
 CaseOutcome records_before_it_sleeps(Stage& stage) {
     constexpr std::uint32_t kBurst = 40;
-    // The first hold is for a consumer that waits for its writers, but not for ever.
+    // The first hold is for a consumer that waits for its writers, but not forever.
     constexpr std::chrono::milliseconds kLong{500};
     constexpr std::chrono::milliseconds kShort{60};
     std::chrono::milliseconds at_most = kLong;
@@ -218,7 +219,7 @@ std::size_t changes_told(const Stage& stage) {
         }));
 }
 
-// If every thread is blocked, no record is on its way any more.
+// If every thread is blocked, no record can still come.
 bool tells_the_change(Stage& stage, std::size_t told_before) {
     constexpr int kLooks = 100;
     constexpr int kAgree = 3;
@@ -284,8 +285,8 @@ CaseOutcome change_is_told(Stage& stage) {
     return stage.finish();
 }
 
-// Holds the thread that is about to write the record of the end event of `cpu`, and emits the end
-// events of the later CPUs meanwhile. The program must not exit.
+// Holds the thread that is about to write the record of the end event of `cpu`. Meanwhile it emits
+// the end events of the later CPUs. The program must not exit.
 CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpu) {
     constexpr std::chrono::milliseconds kHeld{300};
     struct Hold {
@@ -306,10 +307,10 @@ CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpu) {
     }
     stage.wait_asleep();
     hold->is_armed = true;
-    stage.rings().emit(cpu, stage.rings().make_end());
+    stage.rings().emit(cpu, stage.rings().events().make_end());
     if (stage.waits().until_or_asleep([hold] { return hold->tid != 0; }, cpu)) {
         for (std::uint32_t behind = cpu + 1; behind < stage.cpus(); ++behind)
-            stage.rings().emit(behind, stage.rings().make_end());
+            stage.rings().emit(behind, stage.rings().events().make_end());
         stage.holding().hold_while(hold->tid, [] { return true; }, kHeld);
     }
     hold->is_armed = false;

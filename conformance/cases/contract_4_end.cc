@@ -34,9 +34,10 @@ void emit_almost_the_end(Stage& stage) {
         types.back()[i] ^= 1;
     }
     for (const std::string& type : types)
-        stage.rings().emit(0, stage.rings().make(kHeaderBytesBeforeType + type.size() + 8, type));
+        stage.rings().emit(
+            0, stage.rings().events().make(kHeaderBytesBeforeType + type.size() + 8, type));
     // An event whose type is cut off, and continues in the payload.
-    EventSpec in_two_parts = stage.rings().make(kLeastEventBytes + 60, end.substr(0, 16));
+    EventSpec in_two_parts = stage.rings().events().make(kLeastEventBytes + 60, end.substr(0, 16));
     in_two_parts.payload.replace(0, end.size() - 16, end.substr(16));
     stage.rings().emit(0, in_two_parts);
 }
@@ -46,8 +47,8 @@ void emit_other_ends(Stage& stage) {
     const std::string type(kEndEventType);
     const std::uint64_t least = kHeaderBytesBeforeType + type.size();
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-        EventSpec end = cpu % 2 == 0 ? stage.rings().make(least + 50, type)
-                                     : stage.rings().make(least + 16, type, 16);
+        EventSpec end = cpu % 2 == 0 ? stage.rings().events().make(least + 50, type)
+                                     : stage.rings().events().make(least + 16, type, 16);
         end.origin = static_cast<std::uint8_t>(1 + cpu % 3);
         stage.rings().emit(cpu, std::move(end));
     }
@@ -83,8 +84,9 @@ const Row kFirstEndRows[] = {
      "events after the end event",
      "Emit the end event and five more events on CPU 0 while the consumer is stopped.",
      "The consumer delivers nothing after the end event.",
-     {AllMapped{}, AtOnce{{[](Stage& stage) { stage.rings().emit(0, stage.rings().make_end()); },
-                           Emit{5, 80}}}}},
+     {AllMapped{},
+      AtOnce{{[](Stage& stage) { stage.rings().emit(0, stage.rings().events().make_end()); },
+              Emit{5, 80}}}}},
     {"contract-4/almost-the-end",
      must,
      "contract-4",

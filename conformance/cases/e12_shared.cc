@@ -28,8 +28,8 @@ using enum Demand;
 
 // The other consumer's store at 5.1.8.2 step 6.
 void other_clears(Stage& stage) {
-    stage.rings().put_need_wake(stage.rings().history().present_buffer(0), 0,
-                                "another consumer of this buffer clears need_wake");
+    stage.rings().forged().put_need_wake(stage.rings().history().present_buffer(0), 0,
+                                         "another consumer of this buffer clears need_wake");
 }
 
 // Runs `play`. Attributes a lost wake-up in it to this erratum, and adds the interleaving.
@@ -73,8 +73,8 @@ void cleared_at_every_step(Stage& stage) {
 // The other consumer had a spurious wake and sets need_wake again. The flag is 1 although the
 // testee is awake, and the testee clears it. That is harmless for the testee itself.
 void other_sets(Stage& stage) {
-    stage.rings().put_need_wake(stage.rings().history().present_buffer(0), 1,
-                                "another consumer of this buffer sets need_wake");
+    stage.rings().forged().put_need_wake(stage.rings().history().present_buffer(0), 1,
+                                         "another consumer of this buffer sets need_wake");
 }
 
 // -- The program twice ------------------------------------------------------------------------
@@ -82,33 +82,33 @@ void other_sets(Stage& stage) {
 // The rest of a spin is left out.
 constexpr std::uint64_t kAccessesAtMost = 40;
 constexpr unsigned kBursts = 60;
-// How often a sleeper that owes something is checked before it counts as asleep for good.
-constexpr unsigned kLooks = 10;
+// The number of checks before a sleeper with undelivered events counts as asleep for good.
+constexpr unsigned kChecks = 10;
 
 class Pair {
   public:
     // The testee sleeps; the second instance is started, and sleeps as well.
     explicit Pair(Stage& stage) : stage_(stage), second_(stage.settings(), stage.rings()) {
-        wait("an attach and a sleep", [this] { return is_at_rest(); });
+        wait("an attach and a sleep", [this] { return is_idle(); });
     }
 
     SecondInstance& second() { return second_; }
 
-    bool is_at_rest() const {
+    bool is_idle() const {
         return second_.has_refused(0) || (second_.has_delivered_all(0) && second_.is_asleep(0));
     }
 
     // Waits until `condition` holds for the second instance.
     void wait(const std::string& what, const std::function<bool()>& condition) {
         Patience patience(stage_.waits().limit());
-        unsigned looks = 0;
+        unsigned checks = 0;
         stage_.hooks().set_on_round([&](bool) {
-            tell_accesses();
+            record_accesses();
             if (second_.ended()) stop_failed("ended");
             const bool sleeps_on_an_event = !second_.has_delivered_all(0) && second_.is_asleep(0) &&
                                             second_.is_blocked_for_good();
-            looks = sleeps_on_an_event ? looks + 1 : 0;
-            if (looks > kLooks)
+            checks = sleeps_on_an_event ? checks + 1 : 0;
+            if (checks > kChecks)
                 stop_failed(
                     "sleeps for ever with a published event unread; expected a sleep with a limit");
             if (patience.is_over(second_.threads()))
@@ -121,7 +121,7 @@ class Pair {
                 return condition();
             },
             what + " of the second instance");
-        tell_accesses();
+        record_accesses();
         stage_.hooks().set_on_round(nullptr);
     }
 
@@ -143,11 +143,11 @@ class Pair {
     }
 
   private:
-    void tell_accesses() {
+    void record_accesses() {
         const BufferIndex buffer = stage_.rings().history().present_buffer(0);
-        for (const Stand::Access& access : second_.take_accesses())
-            stage_.recorder().accessed_by_second(access.hit, buffer,
-                                                 access.step ? &*access.step : nullptr);
+        for (const AccessStop::Access& access : second_.take_accesses())
+            stage_.recorder().accesses().accessed_by_second(access.hit, buffer,
+                                                            access.step ? &*access.step : nullptr);
     }
 
     [[noreturn]] void stop_failed(const std::string& what) {
@@ -166,14 +166,14 @@ class Pair {
 // published. Returns false if it slept before a k-th access.
 bool hold_second_at(Stage& stage, Pair& pair, std::uint64_t k) {
     SecondInstance& second = pair.second();
-    second.stand_at(1);
+    second.stop_before_access(1);
     emit_some(stage, 0, 1, 100);
     stage.wait_asleep(0);
-    pair.wait("a wake", [&] { return second.is_standing() || pair.is_at_rest(); });
-    if (k > 1) second.stand_at(k);
+    pair.wait("a wake", [&] { return second.is_stopped() || pair.is_idle(); });
+    if (k > 1) second.stop_before_access(k);
     pair.wait("an access or a sleep",
-              [&] { return second.is_standing() || second.has_slept_since(); });
-    const bool stands = second.is_standing();
+              [&] { return second.is_stopped() || second.has_slept_since(); });
+    const bool is_stopped = second.is_stopped();
     explain(
         [&stage] {
             emit_some(stage, 0, 1, 100);
@@ -183,9 +183,9 @@ bool hold_second_at(Stage& stage, Pair& pair, std::uint64_t k) {
         fmt::format("the second instance was stopped before its access {} to the page during the "
                     "publication, after a store of its own to need_wake",
                     k));
-    second.go_on();
-    pair.wait("a delivery and a sleep", [&pair] { return pair.is_at_rest(); });
-    return stands;
+    second.resume();
+    pair.wait("a delivery and a sleep", [&pair] { return pair.is_idle(); });
+    return is_stopped;
 }
 
 CaseOutcome two_instances(Stage& stage) {
@@ -206,9 +206,10 @@ CaseOutcome two_instances_under_load(Stage& stage) {
     for (unsigned burst = 0; burst < kBursts; ++burst) {
         explain(
             [&stage] {
-                for (std::uint64_t left = 1 + stage.rings().random() % 4; left > 0; --left) {
+                for (std::uint64_t left = 1 + stage.rings().events().random() % 4; left > 0;
+                     --left) {
                     emit_some(stage, 0, 1, 100);
-                    if (stage.rings().random() % 2 == 0) stage.waits().let_run(1);
+                    if (stage.rings().events().random() % 2 == 0) stage.waits().let_run(1);
                 }
                 stage.waits().delivered(0);
             },

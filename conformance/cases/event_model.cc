@@ -85,7 +85,7 @@ const Steps kWrapExactly{EmitTo{},
                          DeliveredHere{}};
 
 EventSpec of_type(Stage& stage, const std::string& type) {
-    return stage.rings().make(kHeaderBytesBeforeType + type.size() + 20, type);
+    return stage.rings().events().make(kHeaderBytesBeforeType + type.size() + 20, type);
 }
 
 void emit_types(Stage& stage) {
@@ -164,34 +164,34 @@ void emit_longer_headers(Stage& stage) {
     require_longer_headers();
     std::uint32_t cpu = 0;
     for (const std::uint64_t extra : {1, 2, 3, 4, 7, 8, 16, 64, 200, 1000}) {
+        stage.rings().emit(cpu, stage.rings().events().make(kHeaderBytesBeforeType + 5 + extra + 40,
+                                                            "later", extra));
         stage.rings().emit(
-            cpu, stage.rings().make(kHeaderBytesBeforeType + 5 + extra + 40, "later", extra));
-        stage.rings().emit(cpu,
-                           stage.rings().make(kHeaderBytesBeforeType + 5 + extra, "later", extra));
+            cpu, stage.rings().events().make(kHeaderBytesBeforeType + 5 + extra, "later", extra));
         // The header length belongs to the event: events of one type can have several.
         for (const std::uint64_t other : {extra / 2, extra + 5, std::uint64_t{0}, extra})
-            stage.rings().emit(
-                cpu, stage.rings().make(kHeaderBytesBeforeType + 5 + other + 40, "later", other));
+            stage.rings().emit(cpu, stage.rings().events().make(
+                                        kHeaderBytesBeforeType + 5 + other + 40, "later", other));
         emit_some(stage, cpu, 1, 50);
         cpu = (cpu + 1) % stage.cpus();
     }
 }
 
-// Gives an event that nobody has read identities that no other event has.
+// Gives an unread event identities that no other event has.
 void put_identities(Stage& stage, std::uint32_t cpu, const Emitted& emitted) {
     constexpr std::uint64_t kIdentityBytes = 16;
     std::vector<std::uint8_t> bytes(layout().identities * kIdentityBytes);
     for (std::size_t i = 0; i < bytes.size(); ++i)
         bytes[i] = static_cast<std::uint8_t>(0xff - emitted.sequence * 7 - i);
-    stage.rings().write_data(stage.rings().history().present_buffer(cpu),
-                             emitted.position + layout().identities_offset, bytes);
+    stage.rings().forged().write_data(stage.rings().history().present_buffer(cpu),
+                                      emitted.position + layout().identities_offset, bytes);
 }
 
 void emit_origins(Stage& stage) {
     const bool has_identities = layout().identities != 0;
     if (has_identities) stage.holding().freeze();
     for (unsigned origin = 0; origin < 256; ++origin) {
-        EventSpec spec = stage.rings().make(40);
+        EventSpec spec = stage.rings().events().make(40);
         spec.origin = static_cast<std::uint8_t>(origin);
         const std::uint32_t cpu = origin % stage.cpus();
         const Emitted emitted = stage.rings().emit(cpu, std::move(spec));
@@ -205,7 +205,7 @@ Step timestamps(std::vector<std::uint64_t> all) {
     return [all = std::move(all)](Stage& stage) {
         for (const std::uint64_t timestamp : all) {
             for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-                EventSpec spec = stage.rings().make(64);
+                EventSpec spec = stage.rings().events().make(64);
                 spec.timestamp = timestamp;
                 stage.rings().emit(cpu, std::move(spec));
             }
@@ -215,12 +215,12 @@ Step timestamps(std::vector<std::uint64_t> all) {
 
 // Every byte value in the payload, and payloads that look like headers.
 CaseOutcome payload_bytes(Stage& stage) {
-    EventSpec every = stage.rings().make(kHeaderBytesBeforeType + 1 + 256);
+    EventSpec every = stage.rings().events().make(kHeaderBytesBeforeType + 1 + 256);
     for (std::size_t i = 0; i < 256; ++i) every.payload[i] = static_cast<char>(i);
-    EventSpec nested = stage.rings().make(kHeaderBytesBeforeType + 1 + 64);
-    const std::string inner = encode_event(stage.rings().make(64), 3, 0);
+    EventSpec nested = stage.rings().events().make(kHeaderBytesBeforeType + 1 + 64);
+    const std::string inner = encode_event(stage.rings().events().make(64), 3, 0);
     nested.payload = inner;
-    EventSpec newlines = stage.rings().make(200);
+    EventSpec newlines = stage.rings().events().make(200);
     std::fill(newlines.payload.begin(), newlines.payload.end(), '\n');
     stage.start();
     stage.waits().mapped();
@@ -324,7 +324,7 @@ const Row kEventRows[] = {
       Times{3,
             {[](Stage& stage) {
                  stage.rings().emit(
-                     0, stage.rings().make(kHeaderBytesBeforeType + 12, "twelve bytes"));
+                     0, stage.rings().events().make(kHeaderBytesBeforeType + 12, "twelve bytes"));
              },
              Emit{1, 90}}},
       Delivered{}},
@@ -400,7 +400,7 @@ const Row kNumberRows[] = {
      kOwnNumbers,
      {AllMapped{}, timestamps({0, 0xffff'ffff'ffff'ffff, 0, 1, 0x8000'0000'0000'0000, 0}),
       Asleep{}},
-     {.before_start = {[](Stage& stage) { stage.rings().take_timestamps_as_given(); }}}},
+     {.before_start = {[](Stage& stage) { stage.rings().events().take_timestamps_as_given(); }}}},
 };
 
 }  // namespace

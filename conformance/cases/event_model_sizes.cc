@@ -64,16 +64,17 @@ struct LengthOnEachCpu {
 constexpr std::uint64_t kSmallPayload = 20;
 
 EventSpec of_size(Rings& rings, std::uint64_t size) {
-    return rings.make(size);
+    return rings.events().make(size);
 }
 EventSpec of_payload(Rings& rings, std::uint64_t length) {
-    return rings.make(kLeastEventBytes + length);
+    return rings.events().make(kLeastEventBytes + length);
 }
 EventSpec of_header(Rings& rings, std::uint64_t size) {
-    return rings.make(size + kSmallPayload, "t", size - kLeastEventBytes);
+    return rings.events().make(size + kSmallPayload, "t", size - kLeastEventBytes);
 }
 EventSpec of_type(Rings& rings, std::uint64_t length) {
-    return rings.make(kHeaderBytesBeforeType + length + kSmallPayload, std::string(length, 'y'));
+    return rings.events().make(kHeaderBytesBeforeType + length + kSmallPayload,
+                               std::string(length, 'y'));
 }
 
 std::uint64_t half(std::uint64_t size) {
@@ -102,7 +103,7 @@ std::uint64_t largest_affordable() {
 
 // Emits large events, and measures the testee's time for a byte of payload. An event that would
 // take many seconds (100 ns for a byte, as in Python) gets a header of that size and a small
-// payload. Where headers do not grow, it is left out.
+// payload. If headers cannot grow, it is left out.
 class LargeEvents {
   public:
     explicit LargeEvents(Stage& stage) : stage_(stage) {}
@@ -117,7 +118,7 @@ class LargeEvents {
         if (!is_affordable && least_left_out_ == 0) least_left_out_ = bytes;
         if (!is_affordable && !layout().header_may_grow) return;
         Rings& rings = stage_.rings();
-        const Emitted emitted = rings.emit(0, rings.make(bytes, "t", in_header));
+        const Emitted emitted = rings.emit(0, rings.events().make(bytes, "t", in_header));
         const auto begin = std::chrono::steady_clock::now();
         // The suite computes its digest while the testee computes the other one.
         rings.history().find(0, emitted.sequence)->digest();
@@ -152,7 +153,8 @@ void change_to_ring(Stage& stage, std::uint64_t capacity_bytes, std::uint64_t of
 // The header takes most of the event, so a digest of the payload takes no time.
 void emit_with_header(Stage& stage, std::uint64_t bytes) {
     constexpr std::uint64_t kSmallPayload = 1000;
-    stage.rings().emit(0, stage.rings().make(bytes, "t", bytes - kLeastEventBytes - kSmallPayload));
+    stage.rings().emit(
+        0, stage.rings().events().make(bytes, "t", bytes - kLeastEventBytes - kSmallPayload));
 }
 
 CaseOutcome large_sizes(Stage& stage) {
@@ -230,7 +232,7 @@ CaseOutcome survivors_larger_than_half(Stage& stage) {
     set_up_cpus(stage, static_cast<std::uint32_t>(sizes.size()), 2 * kCapacity);
     const auto emit_and_shrink = [&] {
         for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-            stage.rings().emit(cpu, stage.rings().make(sizes[cpu]));
+            stage.rings().emit(cpu, stage.rings().events().make(sizes[cpu]));
             stage.rings().swap(cpu, moved(kCapacity, write_pos(stage, cpu) - sizes[cpu],
                                           7 * kCapacity - sizes[cpu] / 2 - 1));
         }
@@ -263,8 +265,9 @@ void emit_large_headers(Stage& stage) {
         for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
             const std::uint64_t bytes =
                 kHeaderBytesBeforeType + header.type_bytes + header.extra_bytes + 100;
-            stage.rings().emit(cpu, stage.rings().make(bytes, std::string(header.type_bytes, 'x'),
-                                                       header.extra_bytes));
+            stage.rings().emit(
+                cpu, stage.rings().events().make(bytes, std::string(header.type_bytes, 'x'),
+                                                 header.extra_bytes));
         }
         stage.waits().delivered();
     }
@@ -276,7 +279,7 @@ Steps one_event_of(std::uint64_t mebibytes) {
 }
 
 void emit_wide_header(Stage& stage) {
-    stage.rings().emit(0, stage.rings().make(300'000, "wide-header", 200'000));
+    stage.rings().emit(0, stage.rings().events().make(300'000, "wide-header", 200'000));
 }
 
 }  // namespace

@@ -33,14 +33,15 @@ void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
 void forge_header_in(Stage& stage, BufferIndex buffer, std::uint64_t position,
                      const ForgedHeader& forged) {
     Rings& rings = stage.rings();
-    rings.write_data(buffer, position, bytes_of(forged.event_size));
-    rings.write_data(buffer, position + kHeaderSizeAt, bytes_of(forged.header_size));
-    rings.write_data(buffer, position + kTypeLengthAt, bytes_of(forged.type_len));
+    rings.forged().write_data(buffer, position, bytes_of(forged.event_size));
+    rings.forged().write_data(buffer, position + kHeaderSizeAt, bytes_of(forged.header_size));
+    rings.forged().write_data(buffer, position + kTypeLengthAt, bytes_of(forged.type_len));
 }
 
 void forge_sequence(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                     std::uint64_t sequence) {
-    stage.rings().write_data(present(stage, cpu), position + kSequenceAt, bytes_of(sequence));
+    stage.rings().forged().write_data(present(stage, cpu), position + kSequenceAt,
+                                      bytes_of(sequence));
 }
 
 void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,
@@ -51,7 +52,7 @@ void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,
 
 void forge_field(Stage& stage, std::uint32_t cpu, std::uint64_t offset,
                  const std::vector<std::uint8_t>& bytes) {
-    stage.rings().write_metadata(present(stage, cpu), offset, bytes);
+    stage.rings().forged().write_metadata(present(stage, cpu), offset, bytes);
 }
 
 void break_field(Stage& stage, std::uint32_t cpu, const ForgedField& field) {

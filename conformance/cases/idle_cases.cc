@@ -31,7 +31,7 @@ double seconds_of(Clock::duration time) {
     return std::chrono::duration<double>(time).count();
 }
 
-// What has happened to the testee before it has nothing to do any more.
+// The history of the testee before it becomes idle.
 enum class Before { events, ends, changes, refusal, late_count };
 
 // The counters have the highest bit set: some calls take a signed number.
@@ -43,8 +43,8 @@ void set_up_idle(Stage& stage, std::uint32_t cpus) {
     stage.set_up(setup);
 }
 
-// Leaves the last of three CPUs, after the others have ended and it has had events since. What the
-// consumer keeps by the index in a list has moved.
+// Leaves the last of three CPUs, after the others have ended and it has had events since. Data that
+// the consumer keeps by an index in a list has moved.
 void leave_the_last_cpu(Stage& stage) {
     for (const std::uint32_t ended : {0u, 1u}) {
         end_cpu(stage, ended);
@@ -54,7 +54,7 @@ void leave_the_last_cpu(Stage& stage) {
     }
 }
 
-// Changes the buffer twice: no work for a change may continue for ever.
+// Changes the buffer twice: no work for a change may continue forever.
 void change_twice(Stage& stage) {
     for (const std::uint64_t factor : {2u, 1u}) {
         stage.wait_asleep();
@@ -72,7 +72,8 @@ void count_one_late(Stage& stage) {
     constexpr int kWakes = 20;
     stage.wait_asleep();
     stage.holding().freeze();
-    const bool is_late = stage.rings().emit_and_count_late(0, stage.rings().make(100));
+    const bool is_late =
+        stage.rings().emissions().emit_and_count_late(0, stage.rings().events().make(100));
     stage.holding().thaw();
     // The consumer goes back to sleep with the old value before the kernel has loaded the word.
     bool is_counted = !is_late;
@@ -80,14 +81,14 @@ void count_one_late(Stage& stage) {
         stage.testee().read_report();
         if (is_counted || !is_delivered(stage, 0)) return;
         is_counted = true;
-        stage.rings().count_late(0);
+        stage.rings().emissions().count_late(0);
     });
     // The consumer finds the event after a spurious wake.
     for (int i = 0; i < kWakes && !is_counted && stage.rings().spurious_wake(0) == 0; ++i)
         stage.waits().let_run(1);
     give_time(stage, [&is_counted] { return is_counted; });
     stage.hooks().set_on_wait(nullptr);
-    if (!is_counted) stage.rings().count_late(0);
+    if (!is_counted) stage.rings().emissions().count_late(0);
     stage.waits().delivered();
 }
 

@@ -100,7 +100,7 @@ CaseOutcome beside_a_busy_cpu(Stage& stage, BufferChange change) {
         if (swaps) stage.rings().swap(kCalm, SwapSpec{stage.capacity_bytes()});
         emit_some(stage, kCalm, 1, 100);
     };
-    // A consumer about to wait does not: it has an event of CPU 0 by now.
+    // Acts with an event of CPU 0 unread, so the consumer is not about to wait.
     traffic->on_event = [act, events = &traffic->events] {
         if (*events == kBefore) act();
     };
@@ -245,7 +245,7 @@ CaseOutcome end_unread(Stage& stage) {
         stage,
         [&stage] {
             emit_some(stage, kOver, kUnread, 70);
-            stage.rings().emit(kOver, stage.rings().make_end());
+            stage.rings().emit(kOver, stage.rings().events().make_end());
         },
         [] {});
     stage.waits().delivered(kOver);

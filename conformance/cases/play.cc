@@ -33,7 +33,7 @@ void require_longer_headers() {
 
 std::string grouped(std::uint64_t number) {
     std::string text = std::to_string(number);
-    for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, ",");
+    for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
     return text;
 }
 

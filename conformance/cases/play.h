@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What several files of cases share: the texts, and the functions that add the cases of each file.
+// Shared by several files of cases: the texts, and the functions that add the cases of each file.
 #ifndef KMES_CONFORMANCE_CASES_PLAY_H_
 #define KMES_CONFORMANCE_CASES_PLAY_H_
 
@@ -67,7 +67,7 @@ extern const std::vector<Case> kAttachCases, kFirstEndCases, kFirstBufferCases, 
     kBacklogCases, kDrainCases, kBurstCases, kLapCases, kOvertakenCases, kOvertakenScanCases,
     kPendingCases, kSleepCases, kLeftFlagCases, kSpuriousWakeCases, kUnusualRoundCases,
     kFirstResizeCases, kResizeCases, kSeveralChangeCases, kGapOverSwapCases, kThousandUnreadCases,
-    kFullNextBufferCases, kStreamCases;
+    kFullNextBufferCases, kStreamCases, kManyFdCases;
 
 // Each of these adds the cases of a file without a table.
 void add_one_by_one_cases(std::vector<Case>& cases);

@@ -16,7 +16,7 @@ const std::vector<Case>& all_cases() {
         add(kAttachCases, kFirstEndCases, kFirstBufferCases, kEventCases, kPositionCases,
             kDrainCases);
         // Before all other cases with a resize, because the simplest of them names a mistake best.
-        add(kFirstResizeCases, kNextBufferCases, kLapCases, kOvertakenCases);
+        add(kFirstResizeCases, kManyFdCases, kNextBufferCases, kLapCases, kOvertakenCases);
         add_one_by_one_cases(made);
         add(kPendingCases, kThousandUnreadCases, kBacklogCases, kSleepCases);
         add_store_buffer_cases(made);

@@ -107,7 +107,7 @@ Forge nth_event(int which) {
     return [which](Stage& stage, std::uint32_t cpu) {
         tolerate_lengths(stage, cpu, kLengths[cpu]);
         for (int i = 0; i < kForgedEvents; ++i) {
-            const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
+            const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(100));
             if (i == which) forge_header(stage, cpu, emitted.position, kLengths[cpu]);
         }
     };
@@ -116,7 +116,8 @@ Forge nth_event(int which) {
 // The event at which the consumer searches for its place: the second of those delivered from the
 // old buffer.
 void survivor(Stage& stage, std::uint32_t cpu) {
-    const std::uint64_t first = stage.rings().tail(stage.rings().history().present_buffer(cpu));
+    const Rings& rings = stage.rings();
+    const std::uint64_t first = rings.backend().state(rings.history().present_buffer(cpu)).tail;
     stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
     tolerate_lengths(stage, cpu, kLengths[cpu]);
     forge_header(stage, cpu, first + 100, kLengths[cpu]);
@@ -128,7 +129,7 @@ void event_of_the_old_buffer(Stage& stage, std::uint32_t cpu) {
     const BufferIndex old_buffer = stage.rings().history().present_buffer(cpu);
     tolerate_lengths(stage, cpu, kLengths[cpu]);
     emit_some(stage, cpu, 1, 100);
-    const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
+    const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(100));
     emit_some(stage, cpu, 1, 100);
     stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
     forge_header_in(stage, old_buffer, emitted.position, kLengths[cpu]);
@@ -139,12 +140,12 @@ void event_across_the_end(Stage& stage, std::uint32_t cpu) {
     static const std::uint64_t kBeforeTheEnd[] = {4, 8, 16, kTypeLengthAt - 1};
     tolerate_lengths(stage, cpu, kLengths[cpu]);
     fill_up_to(stage, cpu, kBeforeTheEnd[cpu % std::size(kBeforeTheEnd)]);
-    const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
+    const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(100));
     forge_header(stage, cpu, emitted.position, kLengths[cpu]);
     emit_some(stage, cpu, 1, 100);
 }
 
-// As before, for events that exceed 16 bits, and what is copied at once.
+// As before, for events that exceed 16 bits, and the size that a consumer copies at once.
 constexpr std::uint32_t kLarge = 300'000;
 constexpr std::uint64_t kLargeCapacity = 1 << 20;
 const ForgedHeader kLargeLengths[] = {
@@ -166,7 +167,7 @@ const ForgedHeader kLargeLengths[] = {
 
 void large_event_to_forge(Stage& stage, std::uint32_t cpu) {
     tolerate_lengths(stage, cpu, kLargeLengths[cpu]);
-    const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(kLarge));
+    const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(kLarge));
     forge_header(stage, cpu, emitted.position, kLargeLengths[cpu]);
     emit_some(stage, cpu, 1, 100);
 }
@@ -187,7 +188,7 @@ void size_and_write_pos(Stage& stage, std::uint32_t cpu) {
     const SizeAndAhead& forged = kSizesAndAhead[cpu];
     tolerate(stage, cpu,
              fmt::format("event_size {}, write_pos {} ahead", forged.event_size, forged.ahead));
-    const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
+    const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(100));
     forge_header(stage, cpu, emitted.position, {forged.event_size, kShortHeader, 1});
     const Buffer& buffer = present_buffer(stage, cpu);
     forge_positions(stage, cpu, buffer.write_pos + forged.ahead, buffer.tail_pos);
@@ -199,7 +200,7 @@ constexpr std::uint64_t kSequences[] = {0, 1, 4, 5, kTop, 0x8000000000000000, 1u
 void third_sequence(Stage& stage, std::uint32_t cpu) {
     tolerate(stage, cpu, fmt::format("sequence {} out of order", kSequences[cpu]));
     for (int i = 0; i < kForgedEvents; ++i) {
-        const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
+        const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(100));
         if (i == 2) forge_sequence(stage, cpu, emitted.position, kSequences[cpu]);
     }
 }
@@ -211,9 +212,9 @@ void cpu_id(Stage& stage, std::uint32_t cpu) {
     constexpr std::uint64_t kCpuIdInEvent = 24;
     constexpr std::uint64_t kCpuIdInPage = 12;
     tolerate(stage, cpu, fmt::format("cpu_id {}", kCpuIds[cpu]));
-    const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(100));
-    stage.rings().write_data(stage.rings().history().present_buffer(cpu),
-                             emitted.position + kCpuIdInEvent, bytes_of(kCpuIds[cpu]));
+    const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(100));
+    stage.rings().forged().write_data(stage.rings().history().present_buffer(cpu),
+                                      emitted.position + kCpuIdInEvent, bytes_of(kCpuIds[cpu]));
     forge_field(stage, cpu, kCpuIdInPage, bytes_of(kCpuIds[cpu]));
 }
 
@@ -393,7 +394,8 @@ bool is_reserved(const Field& field) {
 void set_reserved_bytes(Stage& stage) {
     const BufferIndex buffer = stage.rings().history().present_buffer(0);
     const auto fill = [&](std::uint64_t offset, std::uint64_t count) {
-        stage.rings().write_metadata(buffer, offset, std::vector<std::uint8_t>(count, 0xff));
+        stage.rings().forged().write_metadata(buffer, offset,
+                                              std::vector<std::uint8_t>(count, 0xff));
     };
     for (const Field& field : metadata_fields()) {
         if (!is_reserved(field)) continue;
@@ -417,7 +419,8 @@ constexpr Common kOneEvent{
     "hangs, and drains the other CPUs."};
 constexpr Common kOnePosition{
     robust, "E7", "Forge write_pos and tail_pos of CPU 0 before the attach.",
-    "The consumer refuses the buffer, or reads nothing. It neither crashes nor hangs."};
+    "The consumer refuses the buffer, or reads nothing. It neither crashes nor hangs, and drains "
+    "the other CPUs."};
 constexpr Common kEvent{
     robust, "E7",
     "Forge the lengths of an event in eighteen ways on as many CPUs. Two CPUs are sound.", kNoHarm};

@@ -29,6 +29,7 @@
 #include "conformance/oracle/layout.h"
 #include "conformance/play/unusual_round.h"
 #include "conformance/stage/spin_watch.h"
+#include "conformance/tracer/calls.h"
 
 namespace kmes::conformance {
 
@@ -45,7 +46,7 @@ constexpr int kInstructionsAtMost = 20000;
 // worthwhile only if the previous one held the store until a load of write_pos.
 constexpr int kInstructionsInAll = 20000;
 
-// One testee and one CPU: what happens to its stores to need_wake.
+// Holds and releases the stores to need_wake, for one testee and one CPU.
 class StoreBuffer {
   public:
     StoreBuffer(Stage& stage, std::uint32_t cpu) : stage_(stage), cpu_(cpu), spin_watch_(stage) {}
@@ -73,7 +74,7 @@ class StoreBuffer {
             lookers_.insert(hit.tid);
             only_looker_ = 0;
         }
-        const auto next = stage_.testee().tracer().next_instruction(hit.tid);
+        const auto next = stage_.testee().tracer().guards().next_instruction(hit.tid);
         is_ordered_ = !next || next->is_full_barrier;
         // A thread itself sees its own store.
         if (is_held_ && (is_ordered_ || hit.touches(kNeedWakeOffset, 1))) let_go();
@@ -81,9 +82,10 @@ class StoreBuffer {
 
     // After an access to the metadata page.
     void after(const GuardHit& hit) {
-        spin_watch_.saw(hit);
+        spin_watch_.note_access(hit);
         if (is_held_ && hit.touches(kWritePosOffset, 8) && --looks_left_ <= 0) {
-            witness_ = hit.code.describe();
+            store_ = instruction_text(held_code_, held_stack_);
+            witness_ = instruction_text(hit.code, hit.stack);
             if (lookers_.size() == 1) only_looker_ = hit.tid;
             emit_some(stage_, cpu_, 1, 70);
             let_go();
@@ -93,7 +95,8 @@ class StoreBuffer {
         const bool is_request = !has_witness() && !is_ordered_ && need_wake_before_ == 0 &&
                                 need_wake() == 1 && hit.touches(kNeedWakeOffset, 1);
         if (is_request) {
-            store_ = hit.code.describe();
+            held_code_ = hit.code;
+            held_stack_ = hit.stack;
             put(0);
             is_held_ = has_held_ = true;
             looks_left_ = looks_;
@@ -114,9 +117,9 @@ class StoreBuffer {
 
   private:
     BufferIndex buffer() const { return stage_.rings().history().present_buffer(cpu_); }
-    std::uint8_t need_wake() const { return stage_.rings().need_wake(buffer()); }
+    std::uint8_t need_wake() const { return stage_.rings().backend().need_wake(buffer()); }
     void put(std::uint8_t value) {
-        stage_.rings().put_need_wake(
+        stage_.rings().forged().put_need_wake(
             buffer(), value,
             value == 0 ? "the suite keeps the store to need_wake in the store buffer, as a "
                          "processor may; the producer sees 0"
@@ -131,9 +134,9 @@ class StoreBuffer {
     // Returns false if a full barrier or a system call comes first, or no access for a long time.
     bool runs_to_the_next_access(pid_t tid) {
         for (int i = 0; i < kInstructionsAtMost; ++i, ++instructions_) {
-            const auto next = stage_.testee().tracer().next_instruction(tid);
+            const auto next = stage_.testee().tracer().guards().next_instruction(tid);
             if (!next || next->is_full_barrier || next->is_system_call) return false;
-            if (!stage_.testee().tracer().step_over(tid)) return true;
+            if (!stage_.testee().tracer().guards().step_over(tid)) return true;
         }
         return false;
     }
@@ -150,6 +153,8 @@ class StoreBuffer {
     int instructions_ = 0;  // stepped while a store was held
     std::set<pid_t> lookers_;
     pid_t only_looker_ = 0;
+    CodePlace held_code_;  // of the store that is held back
+    std::shared_ptr<const tracing::StackSnapshot> held_stack_;
     std::string store_;
     std::string witness_;
 };
@@ -294,7 +299,7 @@ CaseOutcome full_barrier_after_unusual_rounds(Stage& stage) {
     return stage.finish();
 }
 
-// How the consumer reaches a buffer on which it has not slept.
+// The way in which the consumer reaches a buffer on which it has not slept.
 enum class First {
     at_the_start,
     empty,      // the next buffer, empty

@@ -60,7 +60,7 @@ class StreamPlay {
   private:
     void start() {
         set_up_cpus(stage_, facts_.cpus, capacity_for(facts_, stage_));
-        stage_.rings().take_timestamps_as_given();
+        stage_.rings().events().take_timestamps_as_given();
         stage_.start();
         stage_.waits().mapped();
         unread_bytes_.assign(facts_.cpus, 0);
@@ -95,7 +95,9 @@ class StreamPlay {
         until_sleep_ = next_until_sleep();
     }
 
-    std::uint64_t next_until_sleep() { return 1 + stage_.rings().random() % kMostBetweenSleeps; }
+    std::uint64_t next_until_sleep() {
+        return 1 + stage_.rings().events().random() % kMostBetweenSleeps;
+    }
 
     std::string summary() const {
         return fmt::format("{}{} events of {} CPU{}, {} bytes{}",

@@ -3,16 +3,14 @@
 // Schedules of two moves, chosen as the cells of a table. The columns are the two actions and the
 // two kinds of access before which they happen. The first move is the prelude: an event that the
 // second check finds, a lap, a new buffer, a spurious wake. The second access belongs to the course
-// that the first move has changed. By default any two values of two columns meet in some cell
-// (covering.h); `deep` plays the product. Knows no stage.
+// that the first move has changed. By default any two values of two columns meet in some cell that
+// is played, if the consumer makes the accesses. `deep` plays the product. Knows no stage.
 #ifndef KMES_CONFORMANCE_EXPLORER_COVER_H_
 #define KMES_CONFORMANCE_EXPLORER_COVER_H_
 
 #include <cstddef>
-#include <map>
 #include <optional>
 #include <random>
-#include <utility>
 #include <vector>
 
 #include "conformance/explorer/covering.h"
@@ -34,28 +32,61 @@ Place place_of(const AccessPoint& point);
 class Cover {
   public:
     // `whole`: play the product. The object has the cells of `part`; each cell is in one part.
+    // Otherwise the object has the pairs of `part`, and each pair is in one part. Several parts may
+    // then play a cell.
     explicit Cover(bool whole, const ExplorePart& part = {});
 
     // Whether the course after this move is still needed: no earlier course has its action at its
     // kind of access.
     bool needs(const Move& first) const;
+    // Returns a move for each first action at each place that the points have and `singles` lacks.
+    // The single moves alone leave gaps, which would take their pairs out of the cover.
+    std::vector<Move> preludes(const std::vector<AccessPoint>& points,
+                               const std::vector<Move>& singles) const;
     void add(const Branch& branch);
 
-    // Returns the moves of the next cell; nullopt if no cell is left. Skips a cell if no course has
-    // its first move, or if that course has no access of its second kind.
-    std::optional<std::vector<Move>> next(std::mt19937_64& random);
-    // The number of cells that next() has returned, and the number of all cells.
-    std::size_t taken() const { return taken_; }
-    std::size_t size() const { return cells_.size(); }
+    struct Cell {
+        std::size_t index = 0;
+        std::vector<Move> moves;
+    };
+    // Returns the next cell; nullopt if no cell is left that a known course has accesses for.
+    // Another course may come later.
+    std::optional<Cell> next(std::mt19937_64& random);
+    // Call it after the play of a cell. `is_shown`: both moves took place, and the play has a
+    // verdict. Otherwise the pairs of the cell are still wanted, and other cells may have them.
+    void note(std::size_t cell, bool is_shown);
+
+    // What is covered: cells of the product, or pairs of two values.
+    struct Tally {
+        std::size_t cells_taken = 0;  // that next() has returned
+        std::size_t all = 0;
+        std::size_t shown = 0;
+        std::size_t without_access = 0;  // no course has the accesses
+    };
+    Tally tally() const;
 
   private:
-    using Key = std::pair<std::size_t, Place>;  // the first action, and its place
-    static std::optional<Key> key_of(const Move& first);
+    // A move and, by place, the points of the course after it.
+    struct Course {
+        Move move;
+        std::vector<std::vector<AccessPoint>> points;
+    };
 
+    static std::optional<std::size_t> key_of(const Move& first);
+    const Course* course_of(const Combination& cell) const;
+    bool is_playable(const Combination& cell) const;
+    std::optional<std::size_t> next_cell();
+
+    bool is_whole_;
     std::vector<Combination> cells_;
-    std::size_t next_ = 0;
-    std::size_t taken_ = 0;
-    std::map<Key, Branch> branches_;
+    std::vector<bool> is_taken_;  // by cell
+    std::size_t shown_cells_ = 0;
+    Pairs of_part_;
+    Pairs wanted_;  // no cell with them is shown or is being played
+    Pairs shown_;
+    static constexpr std::size_t kPairsOfACell = 6;
+    std::size_t new_pairs_at_most_ = kPairsOfACell;  // in a cell that is left
+    std::vector<std::optional<Course>> courses_;     // by first action and place: see key_of
 };
 
 }  // namespace kmes::conformance

@@ -5,7 +5,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <iterator>
 #include <set>
+#include <tuple>
 
 #include "conformance/oracle/layout.h"
 
@@ -66,38 +70,175 @@ TEST(Cover, NeedsOneCourseForEachActionAndPlace) {
     EXPECT_FALSE(cover.needs({at(8, 4), Action::emit}));
 }
 
+// The values of the four columns of a cell.
+using Value = std::tuple<Action, std::uint64_t, Written, Place>;
+// Which columns, and their values.
+using Pair = std::tuple<int, int, Value, Value>;
+
+std::set<Pair> pairs_of(const std::vector<Move>& moves) {
+    std::vector<Value> values;
+    for (const Move& move : moves) {
+        values.emplace_back(move.action, move.parameter, move.written, Place::other);
+        values.emplace_back(Action::nothing, 0, Written::whole, place_of(move.point));
+    }
+    std::set<Pair> pairs;
+    for (int one = 0; one < 4; ++one) {
+        for (int other = one + 1; other < 4; ++other)
+            pairs.emplace(one, other, values[static_cast<std::size_t>(one)],
+                          values[static_cast<std::size_t>(other)]);
+    }
+    return pairs;
+}
+
+std::set<Pair> pairs_of_all(const std::vector<std::vector<Move>>& all) {
+    std::set<Pair> pairs;
+    for (const std::vector<Move>& moves : all) pairs.merge(pairs_of(moves));
+    return pairs;
+}
+
+// A consumer for a cover: whether the access of a second move comes in the course of a first one.
+using HasAccess = std::function<bool(const Move& first, Place second)>;
+// The play of a cell: whether both moves took place.
+using Plays = std::function<bool(const std::vector<Move>& moves)>;
+
+void add_courses(Cover& cover, const std::vector<Move>& firsts, const HasAccess& has_access) {
+    for (const Move& first : firsts) {
+        Branch branch{first, {}};
+        for (const AccessPoint& point : every_place()) {
+            if (has_access(first, place_of(point))) branch.points.push_back(point);
+        }
+        cover.add(branch);
+    }
+}
+
+// Returns the moves of the cells that are played.
+std::vector<std::vector<Move>> play_all(
+    Cover& cover, const Plays& plays = [](const auto&) { return true; }) {
+    std::mt19937_64 random(1);
+    std::vector<std::vector<Move>> played;
+    while (const auto cell = cover.next(random)) {
+        const bool is_shown = plays(cell->moves);
+        cover.note(cell->index, is_shown);
+        if (is_shown) played.push_back(cell->moves);
+    }
+    return played;
+}
+
+// Every pair that some cell of the product has, for this consumer.
+std::set<Pair> possible_pairs(const std::vector<Move>& firsts, const HasAccess& has_access) {
+    Cover product(true);
+    add_courses(product, firsts, has_access);
+    return pairs_of_all(play_all(product));
+}
+
+bool always(const Move& /*first*/, Place /*second*/) {
+    return true;
+}
+
+constexpr std::size_t kAllPairs = 8 * 8 + 8 * 16 + 8 * 8 + 8 * 16 + 8 * 8 + 16 * 8;
+
 TEST(Cover, EveryTwoValuesOfTwoColumnsMeet) {
     Cover cover(false);
-    for (const Move& move : every_first()) cover.add({move, every_place()});
-    std::mt19937_64 random(1);
-    std::set<std::pair<Action, Action>> actions;
-    std::set<std::pair<Place, Place>> places;
-    std::set<std::pair<Place, Action>> place_and_action;
-    while (const auto moves = cover.next(random)) {
-        ASSERT_EQ(moves->size(), 2u);
-        const Move& first = moves->front();
-        const Move& second = moves->back();
-        actions.emplace(first.action, second.action);
-        places.emplace(place_of(first.point), place_of(second.point));
-        place_and_action.emplace(place_of(first.point), second.action);
+    add_courses(cover, every_first(), always);
+    const std::set<Pair> pairs = pairs_of_all(play_all(cover));
+    EXPECT_EQ(pairs.size(), kAllPairs);
+    EXPECT_EQ(pairs, possible_pairs(every_first(), always));
+    EXPECT_EQ(cover.tally().all, kAllPairs);
+    EXPECT_EQ(cover.tally().shown, kAllPairs);
+    EXPECT_EQ(cover.tally().without_access, 0u);
+    EXPECT_LT(cover.tally().cells_taken, 200u);
+}
+
+// If a consumer makes an access in some courses only, the pairs of that access are in the cells of
+// those courses.
+TEST(Cover, APairMeetsInAnotherCellIfOneHasNoAccess) {
+    const auto has_access = [](const Move& first, Place second) {
+        const bool is_after_a_swap = first.action == Action::swap;
+        if (second == Place::counter) return place_of(first.point) == Place::wait;
+        return second == Place::tail_pos ? is_after_a_swap : second != Place::need_wake;
+    };
+    std::vector<Move> firsts = every_first();
+    std::erase_if(firsts, [](const Move& first) {
+        return first.action == Action::drop && place_of(first.point) != Place::sleep;
+    });
+    Cover cover(false);
+    add_courses(cover, firsts, has_access);
+    const std::set<Pair> pairs = pairs_of_all(play_all(cover));
+    EXPECT_EQ(pairs, possible_pairs(firsts, has_access));
+    EXPECT_EQ(cover.tally().shown, pairs.size());
+    EXPECT_EQ(cover.tally().without_access, kAllPairs - pairs.size());
+    EXPECT_GT(cover.tally().without_access, 0u);
+}
+
+// A play may end without its second move, because threads race.
+TEST(Cover, APairMeetsInAnotherCellIfAPlayDoesNotShowIt) {
+    int plays = 0;
+    const auto every_second = [&plays](const std::vector<Move>&) { return ++plays % 2 == 0; };
+    Cover cover(false);
+    add_courses(cover, every_first(), always);
+    EXPECT_EQ(pairs_of_all(play_all(cover, every_second)).size(), kAllPairs);
+    EXPECT_EQ(cover.tally().shown, kAllPairs);
+    Cover in_vain(false);
+    add_courses(in_vain, every_first(), always);
+    EXPECT_TRUE(play_all(in_vain, [](const auto&) { return false; }).empty());
+    EXPECT_EQ(in_vain.tally().shown, 0u);
+    EXPECT_EQ(in_vain.tally().without_access, 0u);
+}
+
+// The last courses are still being recorded while the first cells are played.
+TEST(Cover, ACourseThatComesLateIsNotLeftOut) {
+    Cover cover(false);
+    std::vector<std::vector<Move>> played;
+    for (const Move& first : every_first()) {
+        add_courses(cover, {first}, always);
+        for (std::vector<Move>& moves : play_all(cover)) played.push_back(std::move(moves));
     }
-    constexpr std::size_t kFirstActions = 8;
-    constexpr std::size_t kSecondActions = 15;  // includes a swap twice
-    constexpr std::size_t kPlaces = 8;
-    EXPECT_EQ(actions.size(), kFirstActions * kSecondActions);
-    EXPECT_EQ(places.size(), kPlaces * kPlaces);
-    EXPECT_EQ(place_and_action.size(), kPlaces * kSecondActions);
-    EXPECT_EQ(cover.taken(), cover.size());
-    EXPECT_LT(cover.size(), 200u);
+    EXPECT_EQ(pairs_of_all(played).size(), kAllPairs);
+}
+
+TEST(Cover, ThePartsTogetherHaveEveryPair) {
+    constexpr std::uint32_t kTotal = 3;
+    std::set<Pair> pairs;
+    std::size_t all = 0;
+    for (std::uint32_t index = 0; index < kTotal; ++index) {
+        Cover cover(false, {index, kTotal});
+        add_courses(cover, every_first(), always);
+        const std::vector<std::vector<Move>> played = play_all(cover);
+        EXPECT_LT(played.size(), 130u);
+        pairs.merge(pairs_of_all(played));
+        all += cover.tally().all;
+        EXPECT_EQ(cover.tally().shown, cover.tally().all);
+    }
+    EXPECT_EQ(all, kAllPairs);
+    EXPECT_EQ(pairs.size(), kAllPairs);
+}
+
+// The singles at the data are only those that overwrite, and others are left out as equivalent.
+TEST(Cover, ThePreludesAreTheFirstMovesThatTheSinglesLack) {
+    const Cover cover(false);
+    std::vector<Move> singles = every_first();
+    EXPECT_TRUE(cover.preludes(every_place(), singles).empty());
+    const auto lacks = [](const Move& move) {
+        return place_of(move.point) == Place::data || move.action == Action::wake;
+    };
+    std::vector<Move> lacking;
+    std::ranges::copy_if(singles, std::back_inserter(lacking), lacks);
+    std::erase_if(singles, lacks);
+    std::vector<AccessPoint> points = every_place();
+    points.push_back(at(8, 4));      // no place of a cell
+    points.push_back(at(4096 + 8));  // a second access to the data
+    std::vector<Move> preludes = cover.preludes(points, singles);
+    std::ranges::sort(preludes);
+    std::ranges::sort(lacking);
+    EXPECT_EQ(preludes, lacking);
 }
 
 TEST(Cover, TheProductHasEveryCell) {
     Cover cover(true);
-    for (const Move& move : every_first()) cover.add({move, every_place()});
-    std::mt19937_64 random(1);
-    std::set<std::vector<Move>> cells;
-    while (auto moves = cover.next(random)) cells.insert(std::move(*moves));
-    EXPECT_EQ(cells.size(), std::size_t{8} * 8 * 16 * 8);
+    add_courses(cover, every_first(), always);
+    const auto played = play_all(cover);
+    EXPECT_EQ(std::set(played.begin(), played.end()).size(), std::size_t{8} * 8 * 16 * 8);
+    EXPECT_EQ(cover.tally().shown, cover.tally().all);
 }
 
 TEST(Cover, ItsPartsHaveEveryCellOnce) {
@@ -106,10 +247,9 @@ TEST(Cover, ItsPartsHaveEveryCellOnce) {
     std::size_t taken = 0;
     for (std::uint32_t index = 0; index < kTotal; ++index) {
         Cover cover(true, {index, kTotal});
-        for (const Move& move : every_first()) cover.add({move, every_place()});
-        std::mt19937_64 random(1);
-        while (auto moves = cover.next(random)) cells.insert(std::move(*moves));
-        taken += cover.taken();
+        add_courses(cover, every_first(), always);
+        for (std::vector<Move>& moves : play_all(cover)) cells.insert(std::move(moves));
+        taken += cover.tally().cells_taken;
     }
     EXPECT_EQ(cells.size(), std::size_t{8} * 8 * 16 * 8);
     EXPECT_EQ(taken, cells.size());
@@ -117,16 +257,15 @@ TEST(Cover, ItsPartsHaveEveryCellOnce) {
 
 TEST(Cover, ACellWithoutACourseOrAnAccessIsLeftOut) {
     Cover cover(true);
-    std::mt19937_64 random(1);
     cover.add({{at(kWritePosOffset), Action::emit}, {at(kTailPosOffset)}});
-    std::size_t count = 0;
-    while (const auto moves = cover.next(random)) {
-        EXPECT_EQ(moves->front().point, at(kWritePosOffset));
-        EXPECT_EQ(moves->back().point, at(kTailPosOffset));
-        ++count;
+    const auto played = play_all(cover);
+    for (const std::vector<Move>& moves : played) {
+        EXPECT_EQ(moves.front().point, at(kWritePosOffset));
+        EXPECT_EQ(moves.back().point, at(kTailPosOffset));
     }
-    EXPECT_EQ(count, 16u);
-    EXPECT_EQ(cover.taken(), 16u);
+    EXPECT_EQ(played.size(), 16u);
+    EXPECT_EQ(cover.tally().cells_taken, 16u);
+    EXPECT_EQ(cover.tally().without_access, cover.tally().all - 16);
 }
 
 }  // namespace

@@ -128,22 +128,31 @@ bool commutes(Action action, bool same_cpu, const AccessPoint& access) {
     return !meets;
 }
 
-std::vector<Move> without_equivalent(const std::vector<Move>& moves,
-                                     const std::vector<TraceEntry>& trace, std::uint32_t cpus) {
+Distinct without_equivalent(const std::vector<Move>& moves, const std::vector<TraceEntry>& trace,
+                            std::uint32_t cpus) {
     const Equivalence equivalence(trace, cpus);
-    std::map<decltype(action_of(moves.front())), std::size_t> next_of;
+    struct Next {
+        std::size_t index;  // of the next move with the same action
+        std::size_t kept;   // of the move that is played for it
+    };
+    std::map<decltype(action_of(moves.front())), Next> next_of;
+    Distinct distinct;
     std::vector<bool> is_kept(moves.size(), true);
     for (std::size_t i = moves.size(); i-- > 0;) {
-        const auto [next, is_last] = next_of.emplace(action_of(moves[i]), i);
+        const auto [found, is_last] = next_of.emplace(action_of(moves[i]), Next{i, i});
         if (is_last) continue;
-        is_kept[i] = !equivalence.are_equal(moves[i], moves[next->second]);
-        next->second = i;
+        Next& next = found->second;
+        is_kept[i] = !equivalence.are_equal(moves[i], moves[next.index]);
+        if (is_kept[i])
+            next.kept = i;
+        else
+            distinct.same_as.emplace(moves[i], moves[next.kept]);
+        next.index = i;
     }
-    std::vector<Move> kept;
     for (std::size_t i = 0; i < moves.size(); ++i) {
-        if (is_kept[i]) kept.push_back(moves[i]);
+        if (is_kept[i]) distinct.moves.push_back(moves[i]);
     }
-    return kept;
+    return distinct;
 }
 
 }  // namespace kmes::conformance

@@ -35,7 +35,7 @@ bool is_one_play(Action action, TraceEntry first, TraceEntry second, std::uint32
     second.point.occurrence += first.point == second.point ? 1 : 0;
     const std::vector<Move> moves{{first.point, action, 0, further},
                                   {second.point, action, 0, further}};
-    const std::vector<Move> kept = without_equivalent(moves, {first, second}, cpus);
+    const std::vector<Move> kept = without_equivalent(moves, {first, second}, cpus).moves;
     EXPECT_EQ(kept.back(), moves[1]);
     return kept.size() == 1;
 }
@@ -126,7 +126,7 @@ TEST(Equivalence, NothingPassesWhereSeveralThreadsRead) {
         }
         const std::vector<Move> moves{{trace[1].point, Action::swap},
                                       {trace[2].point, Action::swap}};
-        return without_equivalent(moves, trace, 1).size();
+        return without_equivalent(moves, trace, 1).moves.size();
     };
     EXPECT_EQ(kept(0, 1), 1u);
     EXPECT_EQ(kept(0, 0), 2u);
@@ -147,9 +147,9 @@ TEST(Equivalence, EveryAccessBetweenTwoPointsCounts) {
     const std::vector<TraceEntry> trace{load(kWritePosOffset), load(kGenerationOffset),
                                         load(kTailPosOffset)};
     const std::vector<Move> moves{{trace[0].point, Action::swap}, {trace[2].point, Action::swap}};
-    EXPECT_EQ(without_equivalent(moves, trace, 1), moves);
+    EXPECT_EQ(without_equivalent(moves, trace, 1).moves, moves);
     const std::vector<TraceEntry> plain{load(kWritePosOffset), load(kData), load(kTailPosOffset)};
-    EXPECT_EQ(without_equivalent(moves, plain, 1), std::vector<Move>{moves[1]});
+    EXPECT_EQ(without_equivalent(moves, plain, 1).moves, std::vector<Move>{moves[1]});
 }
 
 TEST(Equivalence, AChainLeavesItsLastMoveAndKeepsTheOrder) {
@@ -159,8 +159,13 @@ TEST(Equivalence, AChainLeavesItsLastMoveAndKeepsTheOrder) {
     for (const Action action : {Action::emit, Action::swap}) {
         for (const TraceEntry& entry : trace) moves.push_back({entry.point, action});
     }
-    const std::vector<Move> kept = without_equivalent(moves, trace, 1);
-    EXPECT_EQ(kept, (std::vector<Move>{moves[0], moves[1], moves[2], moves[3], moves[7]}));
+    const Distinct distinct = without_equivalent(moves, trace, 1);
+    EXPECT_EQ(distinct.moves,
+              (std::vector<Move>{moves[0], moves[1], moves[2], moves[3], moves[7]}));
+    // All moves of the chain lead to the play of its last one.
+    EXPECT_EQ(
+        distinct.same_as,
+        (std::map<Move, Move>{{moves[4], moves[7]}, {moves[5], moves[7]}, {moves[6], moves[7]}}));
 }
 
 }  // namespace

@@ -8,17 +8,16 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <mutex>
 #include <optional>
 #include <random>
-#include <set>
 #include <thread>
 #include <utility>
 
 #include "conformance/explorer/cover.h"
 #include "conformance/explorer/equivalence.h"
+#include "conformance/explorer/pairs.h"
 #include "conformance/explorer/parts.h"
 #include "conformance/explorer/points.h"
 #include "conformance/play/play_once.h"
@@ -34,8 +33,6 @@ using SearchClock = std::chrono::steady_clock;
 constexpr std::uint64_t kSeveralQuick = 250;
 constexpr std::uint64_t kSeveralDeep = 5000;
 constexpr std::uint64_t kSeveralToTheLimit = UINT64_MAX;
-// `deep`: every pair of these actions, at every pair of points (thinned out).
-constexpr std::array kPairActions{Action::emit, Action::lap_part, Action::swap, Action::wake};
 constexpr std::size_t kWorkersAtMost = 8;
 // How many plays of one move keep their further course, for a second move.
 constexpr std::size_t kBranchesKept = 200;
@@ -91,14 +88,11 @@ class Search {
                             is_deep           ? Density::all
                             : scenario_.tears ? Density::all_data
                                               : Density::thinned);
-        if (points_.empty())
-            return CaseOutcome{Verdict::inconclusive, "",
-                               "no access of the consumer to its buffers was seen", ""};
-        if (is_deep) {
-            const std::vector<AccessPoint> thinned =
-                points_of(baseline.trace.entries, scenario_.first_explored_phase, Density::thinned);
-            first_of_pairs_.insert(thinned.begin(), thinned.end());
-        }
+        // The begin of a phase is a point of every trace.
+        const bool has_access = std::ranges::any_of(
+            points_, [](const AccessPoint& point) { return point.kind == PointKind::access; });
+        if (!has_access && !is_drawn()) return nothing_to_stop_at();
+        is_cut_ = baseline.trace.is_cut;
         if (!is_drawn()) take_singles(baseline.trace, is_deep);
         branches_left_ =
             std::clamp(singles_.size() / kMovesToABranch, kBranchesAtLeast, kBranchesKept);
@@ -108,11 +102,31 @@ class Search {
     }
 
   private:
+    CaseOutcome nothing_to_stop_at() const {
+        return {Verdict::unsupported, std::string(case_.clause),
+                "no access to the events was seen at which the suite can stop the consumer", ""};
+    }
+
     void take_singles(const PlayTrace& trace, bool is_deep) {
-        singles_ = moves_at(points_, scenario_, has_several_threads_, is_deep);
-        const std::size_t all = singles_.size();
-        singles_ = without_equivalent(singles_, trace.entries, scenario_.cpus);
-        saved_ = all - singles_.size();
+        const std::vector<Move> all = moves_at(points_, scenario_, has_several_threads_, is_deep);
+        const Distinct distinct = without_equivalent(all, trace.entries, scenario_.cpus);
+        singles_ = distinct.moves;
+        saved_ = distinct.same_as.size();
+        if (!has_several_moves()) return;
+        if (is_deep) take_first_of_pairs(all, distinct, trace);
+        for (const Move& prelude : cover_.preludes(points_, singles_)) {
+            singles_.push_back(prelude);
+            if (distinct.same_as.contains(prelude)) --saved_;
+        }
+    }
+
+    void take_first_of_pairs(const std::vector<Move>& all, const Distinct& distinct,
+                             const PlayTrace& trace) {
+        const std::vector<AccessPoint> points =
+            points_of(trace.entries, scenario_.first_explored_phase, Density::thinned);
+        first_of_pairs_ = first_of_pairs(all, distinct, {points.begin(), points.end()});
+        std::erase_if(first_of_pairs_.at_one_point,
+                      [this](const std::vector<Move>& pair) { return !is_mine(pair.front()); });
     }
 
     bool is_drawn() const { return scenario_.turning != Turning::none; }
@@ -171,48 +185,50 @@ class Search {
     struct Play {
         Schedule schedule;
         Course course = Course::of_the_moves;
-        bool is_branch = false;  // keep its course for a second move
+        bool is_branch = false;           // keep its course for a second move
+        std::optional<std::size_t> cell;  // of the cover
     };
 
     std::optional<Play> next_play() {
         const std::lock_guard<std::mutex> lock(mutex_);
-        std::optional<Schedule> schedule = next();
-        if (!schedule) return std::nullopt;
-        Play play;
-        play.schedule = std::move(*schedule);
-        if (play.schedule.moves.size() != 1) return play;
+        std::optional<Play> next_one = next();
+        if (!next_one) return std::nullopt;
+        Play& play = *next_one;
+        if (play.schedule.moves.size() != 1) return next_one;
         // Choose a sample of all single moves, each with the same probability.
         const std::size_t left = 1 + singles_.size() - next_single_;
         play.is_branch = random_() % left < branches_left_;
         if (play.is_branch) --branches_left_;
         const Move& move = play.schedule.moves.front();
         if (play.is_branch || begins_pairs(move) || cover_.needs(move)) play.course = Course::whole;
-        return play;
+        return next_one;
     }
 
     bool begins_pairs(const Move& move) const {
-        return first_of_pairs_.contains(move.point) && move.parameter == 0 && is_mine(move) &&
-               std::ranges::find(kPairActions, move.action) != kPairActions.end();
+        return is_mine(move) && first_of_pairs_.with_later_ones.contains(move);
     }
 
-    std::optional<Schedule> next() {
+    std::optional<Play> next() {
         if (is_over()) return std::nullopt;
-        Schedule schedule{std::string(scenario_.name), settings_.seed, {}};
+        Play play;
+        Schedule& schedule = play.schedule;
+        schedule = {std::string(scenario_.name), settings_.seed, {}};
         while (next_single_ < singles_.size()) {
             const Move& move = singles_[next_single_++];
             if (!plays_alone(move)) continue;
             schedule.moves.push_back(move);
-            return schedule;
+            return play;
         }
         if (!has_several_moves()) return std::nullopt;
         schedule.moves = next_pair();
-        if (!schedule.moves.empty()) return schedule;
+        if (!schedule.moves.empty()) return play;
         if (several_ >= several_at_most_) return std::nullopt;
-        if (std::optional<std::vector<Move>> moves = cover_.next(random_)) {
-            schedule.moves = std::move(*moves);
+        if (std::optional<Cover::Cell> cell = cover_.next(random_)) {
+            schedule.moves = std::move(cell->moves);
+            play.cell = cell->index;
             // `deep` plays the product in addition to random schedules.
             if (!settings_.explore.deep) ++several_;
-            return schedule;
+            return play;
         }
         schedule.drawn = is_drawn();
         if (schedule.drawn)
@@ -220,19 +236,25 @@ class Search {
         else
             schedule.moves = several_moves();
         ++several_;
-        return schedule;
+        return play;
     }
 
     // Returns nothing if no further pair is known.
     std::vector<Move> next_pair() {
+        if (next_at_one_point_ < first_of_pairs_.at_one_point.size()) {
+            ++pairs_;
+            return first_of_pairs_.at_one_point[next_at_one_point_++];
+        }
         for (; pair_branch_ < pair_branches_.size(); ++pair_branch_, pair_ = 0) {
             const Branch& branch = pair_branches_[pair_branch_];
-            if (pair_ >= branch.points.size() * kPairActions.size()) continue;
-            const AccessPoint& point = branch.points[pair_ / kPairActions.size()];
-            const Action action = kPairActions[pair_ % kPairActions.size()];
-            ++pair_;
-            ++pairs_;
-            return {branch.move, Move{point, action, 0}};
+            while (pair_ < branch.points.size() * kPairActions.size()) {
+                const AccessPoint& point = branch.points[pair_ / kPairActions.size()];
+                const Action action = kPairActions[pair_ % kPairActions.size()];
+                ++pair_;
+                if (!is_second_of_pairs(action, point)) continue;
+                ++pairs_;
+                return {branch.move, Move{point, action, 0}};
+            }
         }
         return {};
     }
@@ -254,6 +276,8 @@ class Search {
     void take(const Play& play, Played played) {
         const Schedule& schedule = play.schedule;
         const std::lock_guard<std::mutex> lock(mutex_);
+        const bool is_made = played.trace.moves_not_made == 0;
+        if (play.cell) cover_.note(*play.cell, is_made && played.outcome.verdict == Verdict::pass);
         switch (played.outcome.verdict) {
             case Verdict::fail:
                 ++played_;
@@ -267,6 +291,8 @@ class Search {
                 return;
             case Verdict::pass:
                 ++played_;
+                if (!is_made) ++not_made_;
+                if (!is_made && schedule.moves.size() == 1) ++singles_not_made_;
                 break;
             case Verdict::inconclusive:
             case Verdict::unsupported:
@@ -304,22 +330,24 @@ class Search {
             text += fmt::format("; the time sufficed for {} of {} single moves", next_single_,
                                 singles_.size());
         if (saved_ > 0) text += fmt::format("; {} plays saved by equivalence", saved_);
-        if (cover_.taken() > 0)
-            text +=
-                fmt::format("; {} of them two moves, of {} cells", cover_.taken(), cover_.size());
+        if (has_several_moves() && !is_drawn()) text += text_of(cover_.tally());
         if (pairs_ > 0) text += fmt::format("; {} of them pairs, one by one", pairs_);
+        if (not_made_ > 0)
+            text +=
+                fmt::format("; in {} of them the consumer made no access for a move", not_made_);
+        if (is_cut_)
+            text +=
+                "; the consumer was not stopped at the accesses after the first "
+                "20000 of a phase";
         if (not_shown_ > 0) text += fmt::format("; {} could not be played", not_shown_);
         if (suite_errors_ > 0)
             text += fmt::format("; {} ended as errors of the suite: {}", suite_errors_,
                                 suite_error_.message);
         bool has_nothing_to_move = singles_.empty() && !is_drawn();
-        if (has_nothing_to_move && scenario_.holds_with_bytes == 0)
-            return {Verdict::unsupported, std::string(case_.clause),
-                    "no access to the events was seen at which the suite can stop the consumer",
-                    ""};
+        if (has_nothing_to_move && scenario_.holds_with_bytes == 0) return nothing_to_stop_at();
         // The play without moves has passed. With one thread there is no other to hold.
         if (has_nothing_to_move) {
-            text = "one thread reads all buffers, so no thread can be held";
+            text = "one thread made all accesses, so no thread can be held";
         } else if (std::ranges::none_of(singles_,
                                         [&](const Move& each) { return is_mine(each); }) &&
                    !is_drawn()) {
@@ -333,10 +361,21 @@ class Search {
         return outcome;
     }
 
+    std::string text_of(const Cover::Tally& tally) const {
+        const bool has_all_courses = next_single_ >= singles_.size();
+        if (!has_all_courses) return "";
+        std::string text =
+            fmt::format("; {} of them two moves, for {} of {} {}", tally.cells_taken, tally.shown,
+                        tally.all, settings_.explore.deep ? "cells" : "pairs of action and place");
+        if (tally.without_access > 0)
+            text += fmt::format(" (no access was seen for {})", tally.without_access);
+        return text;
+    }
+
     // Every single move was played and has shown what it does.
     bool is_whole() const {
         return !is_drawn() && next_single_ >= singles_.size() && not_shown_ == 0 &&
-               suite_errors_ == 0;
+               singles_not_made_ == 0 && suite_errors_ == 0 && !is_cut_;
     }
 
     CaseOutcome tell_failure() {
@@ -369,14 +408,18 @@ class Search {
     std::uint64_t several_at_most_ = 0;
     std::size_t branches_left_ = 0;  // courses still to keep
     std::vector<Branch> branches_;
-    Cover cover_;                           // of schedules of two moves
-    std::set<AccessPoint> first_of_pairs_;  // points for the first move of a pair
+    Cover cover_;  // of schedules of two moves
+    FirstMoves first_of_pairs_;
+    std::size_t next_at_one_point_ = 0;
     std::vector<Branch> pair_branches_;
     std::size_t pair_branch_ = 0;
     std::size_t pair_ = 0;  // index of the pair within that branch
     std::uint64_t pairs_ = 0;
     bool has_several_threads_ = false;
     std::uint64_t played_ = 0;
+    std::uint64_t not_made_ = 0;  // plays that passed without the access of a move
+    std::uint64_t singles_not_made_ = 0;
+    bool is_cut_ = false;  // see PlayTrace
     std::uint64_t not_shown_ = 0;
     std::uint64_t suite_errors_ = 0;
     CaseOutcome suite_error_;
@@ -406,6 +449,9 @@ CaseOutcome play_schedule(const Case& the_case, const StageSettings& settings,
     const bool has_moves = schedule.drawn || !schedule.moves.empty();
     if (has_moves && played.outcome.verdict == Verdict::fail)
         played.outcome.message = describe(schedule) + ": " + played.outcome.message;
+    if (played.trace.moves_not_made > 0 && played.outcome.verdict == Verdict::pass)
+        played.outcome.message = fmt::format("the consumer made no access for {} of {} moves",
+                                             played.trace.moves_not_made, schedule.moves.size());
     return played.outcome;
 }
 

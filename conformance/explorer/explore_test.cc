@@ -6,9 +6,11 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,6 +85,104 @@ TEST_F(Explore, ARightConsumerPasses) {
                                                   << outcome.details;
         EXPECT_NE(outcome.message.find("schedules at"), std::string::npos) << outcome.message;
     }
+}
+
+// Each pair of an action, a prelude and a context is played, or counted as one without an access.
+TEST_F(Explore, EveryPairOfTheTableIsPlayedOrCounted) {
+    // This part has all pairs with an access to the data.
+    settings_.part = {5, 8};
+    const CaseOutcome outcome = search("c_consumer", "wake");
+    ASSERT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
+    const std::size_t at = outcome.message.find(" two moves, for ");
+    ASSERT_NE(at, std::string::npos) << outcome.message;
+    unsigned shown = 0;
+    unsigned all = 0;
+    unsigned without_access = 0;
+    EXPECT_GE(std::sscanf(outcome.message.c_str() + at,
+                          " two moves, for %u of %u pairs of action and place (no access was seen "
+                          "for %u)",
+                          &shown, &all, &without_access),
+              2)
+        << outcome.message;
+    EXPECT_EQ(all, 576u / 8);
+    EXPECT_EQ(shown + without_access, all) << outcome.message;
+    EXPECT_EQ(without_access, 0u) << outcome.message;
+}
+
+// The second move of a cell may come at an access to the data.
+TEST_F(Explore, TheCourseAfterAMoveHasItsAccessesToTheData) {
+    settings_.testee = {std::string(kTestees) + "c_consumer"};
+    const Scenario& scenario = *find_scenario("wake");
+    for (const Action action : {Action::emit, Action::lap}) {
+        const Move move{{.phase = 1, .kind = PointKind::sleep}, action};
+        const Played played = play_once(case_, settings_, scenario, {"wake", 1, {move}});
+        ASSERT_EQ(played.outcome.verdict, Verdict::pass) << played.outcome.message;
+        EXPECT_EQ(played.trace.moves_not_made, 0u);
+        std::set<std::uint32_t> phases;
+        for (const TraceEntry& entry : played.trace.entries) {
+            if (entry.point.offset_bytes >= kMetadataBytes) phases.insert(entry.point.phase);
+        }
+        // Phase 1 begins with the move, and every later phase with an event.
+        EXPECT_TRUE(phases.contains(1) && phases.contains(2)) << describe(action);
+    }
+}
+
+TEST_F(Explore, AMoveWhoseAccessDoesNotComeIsCounted) {
+    settings_.testee = {std::string(kTestees) + "c_consumer"};
+    const Move move{{.offset_bytes = kGenerationOffset, .size_bytes = 8, .occurrence = 1000},
+                    Action::emit};
+    for (const Course course : {Course::whole, Course::of_the_moves}) {
+        const Played played =
+            play_once(case_, settings_, *find_scenario("drain"), {"drain", 1, {move}}, course);
+        EXPECT_EQ(played.outcome.verdict, Verdict::pass) << played.outcome.message;
+        EXPECT_EQ(played.trace.moves_not_made, 1u);
+    }
+}
+
+TEST_F(Explore, AReplayReportsAMoveThatDoesNotCome) {
+    settings_.testee = {std::string(kTestees) + "c_consumer"};
+    Move move{{.offset_bytes = kGenerationOffset, .size_bytes = 8}, Action::emit};
+    const Scenario& scenario = *find_scenario("drain");
+    const CaseOutcome made = play_schedule(case_, settings_, scenario, {"drain", 1, {move}});
+    EXPECT_EQ(made.verdict, Verdict::pass);
+    EXPECT_EQ(made.message, "");
+    move.point.occurrence = 1000;
+    const CaseOutcome outcome = play_schedule(case_, settings_, scenario, {"drain", 1, {move}});
+    EXPECT_EQ(outcome.verdict, Verdict::pass);
+    EXPECT_EQ(outcome.message, "the consumer made no access for 1 of 1 moves");
+}
+
+// More accesses than a play stops at end the stops of their phase alone.
+TEST_F(Explore, ThePhasesAfterABusyOneHaveTheirStops) {
+    settings_.testee = {"conformance/explorer/busy_consumer"};
+    const Scenario& scenario = *find_scenario("wake");
+    const Played plain = play_once(case_, settings_, scenario, {"wake", 1, {}});
+    ASSERT_EQ(plain.outcome.verdict, Verdict::pass) << plain.outcome.message;
+    EXPECT_TRUE(plain.trace.is_cut);
+    std::optional<AccessPoint> last;
+    std::set<std::uint32_t> phases;
+    for (const TraceEntry& entry : plain.trace.entries) {
+        if (entry.point.kind != PointKind::access) continue;
+        last = entry.point;
+        phases.insert(entry.point.phase);
+    }
+    EXPECT_EQ(phases, (std::set<std::uint32_t>{0, 1, 2}));
+    ASSERT_TRUE(last);
+    for (const Course course : {Course::whole, Course::of_the_moves}) {
+        const Played played =
+            play_once(case_, settings_, scenario, {"wake", 1, {{*last, Action::emit}}}, course);
+        EXPECT_EQ(played.outcome.verdict, Verdict::pass) << played.outcome.message;
+        EXPECT_EQ(played.trace.moves_not_made, 0u);
+    }
+}
+
+TEST_F(Explore, ASearchReportsABusyPhase) {
+    settings_.explore.seconds = 0.001;
+    settings_.testee = {"conformance/explorer/busy_consumer"};
+    const CaseOutcome outcome = explore(case_, settings_, *find_scenario("two-large"), 1.0);
+    EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
+    EXPECT_NE(outcome.message.find("after the first 20000"), std::string::npos) << outcome.message;
+    EXPECT_FALSE(outcome.explored->whole);
 }
 
 // Four shards find what one search finds, and no shard plays all of it.

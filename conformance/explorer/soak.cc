@@ -102,7 +102,8 @@ CaseOutcome soak(const Case& the_case, const StageSettings& settings) {
         CaseOutcome& outcome = played.outcome;
         if (*settings.stop) return outcome;
         ++plays;
-        if (outcome.verdict == Verdict::inconclusive) ++not_shown;
+        if (outcome.verdict == Verdict::inconclusive || outcome.verdict == Verdict::unsupported)
+            ++not_shown;
         if (outcome.verdict == Verdict::fail || outcome.verdict == Verdict::suite_error) {
             if (outcome.verdict == Verdict::fail)
                 outcome = tell_failure(the_case, fast, schedule, std::move(played));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// See published_clause.h. The sections of v0.20 and v0.22 have titles and no numbers; theirs are
-// counted as those of section 5.1 are. The chapter of form D is quoted by its titles.
+// See published_clause.h. The sections of v0.20 and v0.22 have titles and no numbers, so they are
+// counted as those of section 5.1. The chapter of form D is quoted by its titles.
 #include "conformance/model/published_clause.h"
 
 #include <algorithm>
@@ -81,11 +81,17 @@ Parts parts_of(std::string_view clause) {
     return is_step ? parts : Parts{clause};
 }
 
+// Returns nullptr for form A, and for an unknown form.
+const Layout* published_layout(std::string_view form) {
+    const Layout* layout = form.empty() ? nullptr : find_layout(form);
+    return layout == &all_layouts().front() ? nullptr : layout;
+}
+
 }  // namespace
 
 std::string published_clause(std::string_view clause, std::string_view form) {
-    const Layout* layout = form.empty() ? nullptr : find_layout(form);
-    if (layout == nullptr || layout == &all_layouts().front()) return {};
+    const Layout* layout = published_layout(form);
+    if (layout == nullptr) return {};
     const Parts parts = parts_of(clause);
     const auto* section = std::ranges::find(kSections, parts.section, &Section::ours);
     if (section == std::end(kSections)) return {};
@@ -96,6 +102,13 @@ std::string published_clause(std::string_view clause, std::string_view form) {
     const int step = (is_titled ? section->titled_steps : section->numbered_steps)[parts.step];
     if (step == 0) return place;
     return place + (is_titled ? ", step " : " step ") + std::to_string(step);
+}
+
+std::string published_place(std::string_view clause, std::string_view form) {
+    const bool is_of_the_contract = clause == "contract" || clause.starts_with("contract-");
+    if (is_of_the_contract && published_layout(form) != nullptr)
+        return "none; the published documents have no contract for testees";
+    return published_clause(clause, form);
 }
 
 }  // namespace kmes::conformance

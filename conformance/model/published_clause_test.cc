@@ -45,5 +45,16 @@ TEST(PublishedClause, IsEmptyInFormA) {
     EXPECT_EQ(published_clause("5.1.8.1-5", "nobody"), "");
 }
 
+TEST(PublishedPlace, SaysThatTheContractIsNotPublished) {
+    for (const char* clause : {"contract", "contract-1", "contract-records"}) {
+        EXPECT_EQ(published_place(clause, "D"),
+                  "none; the published documents have no contract for testees");
+        EXPECT_EQ(published_place(clause, "A"), "");
+        EXPECT_EQ(published_place(clause, ""), "");
+    }
+    EXPECT_EQ(published_place("E1", "D"), "");
+    EXPECT_EQ(published_place("5.1.8.1-5", "B"), "5.1.9.1 step 5");
+}
+
 }  // namespace
 }  // namespace kmes::conformance

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// A schedule: before which accesses of the testee the producer acts, and how. Plain data, so that a
-// failure can be written to a file, repeated and made smaller. Knows no testee and no way to run.
+// A schedule: the accesses of the testee before which the producer acts, and its actions. Plain
+// data, so that a failure can be written to a file, repeated and made smaller. Knows no testee and
+// no way to run.
 #ifndef KMES_CONFORMANCE_MODEL_SCHEDULE_H_
 #define KMES_CONFORMANCE_MODEL_SCHEDULE_H_
 
@@ -34,6 +35,9 @@ struct Schedule {
     std::uint64_t seed = 0;
     std::vector<Move> moves;  // in the order of their points
     bool drawn = false;
+    // The number of moves after `moves` that a failure file did not keep. If not 0, it cannot be
+    // played.
+    std::uint64_t left_out = 0;
 
     bool operator==(const Schedule&) const = default;
 };

@@ -50,7 +50,7 @@ class MonitorsTest : public testing::Test {
 CaseOutcome one_event(Stage& stage) {
     stage.start();
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
-        stage.rings().emit(cpu, stage.rings().make(100));
+        stage.rings().emit(cpu, stage.rings().events().make(100));
     stage.wait_asleep();
     return stage.finish();
 }
@@ -70,9 +70,9 @@ TEST_F(MonitorsTest, ANeedWakeThatTheSuiteHasPutBlamesNobody) {
         stage.start();
         stage.wait_asleep();
         const BufferIndex buffer = stage.rings().history().present_buffer(0);
-        stage.rings().put_need_wake(buffer, 0, "another consumer clears it");
+        stage.rings().forged().put_need_wake(buffer, 0, "another consumer clears it");
         stage.wait_asleep();
-        stage.rings().put_need_wake(buffer, 1, "another consumer sets it");
+        stage.rings().forged().put_need_wake(buffer, 1, "another consumer sets it");
         return stage.finish();
     });
     EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
@@ -81,6 +81,13 @@ TEST_F(MonitorsTest, ANeedWakeThatTheSuiteHasPutBlamesNobody) {
 TEST_F(MonitorsTest, AStoreOutsideNeedWakeIsBlamed) {
     expect_blame("broken_resets-the-counter", one_event, "5.1.6.3",
                  "expected stores to need_wake (byte 132) only");
+}
+
+TEST_F(MonitorsTest, AStoreThatChangesNothingIsBlamedWhereItIsSeen) {
+    EXPECT_EQ(play("broken_clears-a-reserved-byte", one_event).verdict, Verdict::pass);
+    settings_.record_accesses = true;
+    expect_blame("broken_clears-a-reserved-byte", one_event, "contract",
+                 "the consumer wrote 1 byte at byte 133");
 }
 
 TEST_F(MonitorsTest, FilesThatStayOpenAreBlamedInACaseAboutBytes) {
@@ -100,7 +107,7 @@ TEST_F(MonitorsTest, FilesThatStayOpenAreBlamedInACaseAboutBytes) {
 TEST_F(MonitorsTest, AThreadThatSpinsIsBlamedInACaseAboutBytes) {
     const auto end_one_cpu = [](Stage& stage) {
         stage.start();
-        stage.rings().emit(0, stage.rings().make_end());
+        stage.rings().emit(0, stage.rings().events().make_end());
         stage.wait_asleep();
         return stage.finish();
     };

@@ -54,8 +54,8 @@ class NeedWakeMonitor : public Monitor {
         if (stage_.the_case().demand == Demand::shared) return false;
         const Rings& rings = stage_.rings();
         const BufferIndex buffer = rings.history().present_buffer(cpu);
-        return stage_.wait_log().sleeps_without_limit(cpu) && !rings.has_put_need_wake(buffer) &&
-               rings.need_wake(buffer) == 0;
+        return stage_.wait_log().sleeps_without_limit(cpu) &&
+               !rings.forged().has_put_need_wake(buffer) && rings.backend().need_wake(buffer) == 0;
     }
 
     Stage& stage_;

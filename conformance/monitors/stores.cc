@@ -3,6 +3,8 @@
 // The monitor of stores to a mapping (5.1.6.2, 5.1.6.3, contract).
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -10,6 +12,7 @@
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/data_names.h"
+#include "conformance/stage/metadata_check.h"
 #include "conformance/stage/stage.h"
 #include "conformance/tracer/calls.h"
 
@@ -20,26 +23,30 @@ class StoreMonitor : public Monitor {
   public:
     explicit StoreMonitor(Stage& stage) : stage_(stage) {}
 
-    // Accepts a plain store of 16 or 64 bits at need_wake: zeros over zero reserved bytes change
-    // nothing in this version. (A masked store writes less than its operand.)
+    // A store that changes nothing does not show in the bytes of the page, so the place of each
+    // store that is seen is checked. Only a plain store is certain to write its whole operand: a
+    // masked one may write less, and a locked instruction may be a load.
     void accesses(const GuardHit& hit) override {
         for (const BufferAccess& access : hit.accesses) {
-            const bool is_odd = access.size_bytes == 2 || access.size_bytes == 8;
-            if (!access.is_write || access.place.offset_bytes != kNeedWakeOffset || !is_odd ||
-                !hit.code.told().text.starts_with("mov ") || std::exchange(has_stored_oddly_, true))
+            const std::uint64_t offset = access.place.offset_bytes;
+            // The data cannot be written: store_refused.
+            if (!access.is_write || offset >= kMetadataBytes ||
+                is_permitted_store(offset, access.size_bytes) ||
+                !hit.code.told().text.starts_with("mov ") || blamed_offset_)
                 continue;
-            stage_.findings().blame(
-                write_outside(cpu_at(access.place), access.place.offset_bytes, access.size_bytes,
-                              hit.code.describe() + caller_text(hit.code, hit.stack)));
+            blamed_offset_ = offset;
+            stage_.findings().blame(write_outside(cpu_at(access.place), offset, access.size_bytes,
+                                                  instruction_text(hit.code, hit.stack)));
         }
     }
 
     void store_refused(const WriteFault& event) override {
         const BufferAccess& access = event.access;
         const std::uint64_t offset = access.place.offset_bytes;
-        Finding finding =
-            write_outside(cpu_at(access.place), offset, access.size_bytes,
-                          event.code.describe() + caller_text(event.code, event.stack));
+        // In forms B to D a store to the first page is seen before it is refused.
+        if (blamed_offset_ == offset) return;
+        Finding finding = write_outside(cpu_at(access.place), offset, access.size_bytes,
+                                        instruction_text(event.code, event.stack));
         constexpr std::string_view kUnnamed = "(data)";
         const std::size_t at = finding.message.find(kUnnamed);
         const auto buffer = stage_.buffers().buffer_at(access.place);
@@ -55,7 +62,7 @@ class StoreMonitor : public Monitor {
     std::optional<Finding> fault() const override {
         const Rings& rings = stage_.rings();
         for (BufferIndex index = 0; index < rings.backend().buffers(); ++index) {
-            if (std::optional<Finding> finding = rings.check_metadata(index)) return finding;
+            if (std::optional<Finding> finding = check_metadata(rings, index)) return finding;
         }
         return std::nullopt;
     }
@@ -67,7 +74,7 @@ class StoreMonitor : public Monitor {
     }
 
     Stage& stage_;
-    bool has_stored_oddly_ = false;
+    std::optional<std::uint64_t> blamed_offset_;  // of a store that accesses() has seen
 };
 
 }  // namespace

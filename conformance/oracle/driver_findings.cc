@@ -73,7 +73,8 @@ std::string_view wait_clause(const WaitDescription& wait) {
     return wait.asked ? "5.1.8.2-2" : "5.1.8.2-1";
 }
 
-// What the sleeper would have done if it were correct, as far as the accesses that were seen tell.
+// The actions of a correct consumer in place of the sleeper's, as far as the recorded accesses
+// show.
 std::string_view expected_of_wait(const WaitDescription& wait) {
     if (!wait.on_futex)
         return wait.others_wait ? "a wait on a buffer of this CPU" : "a wait on futex_counter";
@@ -225,19 +226,8 @@ Finding read_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint3
     return finding;
 }
 
-std::optional<Finding> judge_store(std::uint32_t cpu, std::uint64_t mapping_offset,
-                                   std::uint32_t bytes, std::uint64_t value,
-                                   std::string_view instruction) {
-    if (mapping_offset != kNeedWakeOffset || (bytes != 1 && bytes != 4)) {
-        return write_outside(cpu, mapping_offset, bytes, instruction);
-    }
-    if (value <= 1) return std::nullopt;
-    Finding finding = make(FindingCode::wrong_need_wake, "5.1.6.3",
-                           cpu_text(cpu) + "the consumer stored " + std::to_string(value) + " (" +
-                               bytes_text(bytes) + ") to need_wake" + at_instruction(instruction) +
-                               "; expected 0 or 1, in one byte or in 32 bits");
-    finding.cpu = cpu;
-    return finding;
+bool is_permitted_store(std::uint64_t mapping_offset, std::uint32_t bytes) {
+    return mapping_offset == kNeedWakeOffset && (bytes == 1 || bytes == 4);
 }
 
 std::optional<Finding> judge_need_wake_bytes(std::uint32_t cpu, const std::uint8_t bytes[4]) {

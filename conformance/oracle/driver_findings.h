@@ -33,7 +33,7 @@ std::string not_refused_text(std::string_view fault);
 // event for the end event.
 std::string last_delivery_text(const LastDelivery& last);
 
-// The wait of a thread that sleeps for ever.
+// The wait of a thread that sleeps forever.
 struct WaitDescription {
     std::int32_t thread = 0;
     bool on_futex = false;  // false: blocked in the call that `where` names
@@ -66,7 +66,7 @@ std::string wait_text(const WaitDescription& wait);
 
 // 5.1.8.2, E1, E2, E3, E17, E19: the consumer sleeps although `sequence` is published and not
 // delivered. The word that the thread waits on determines the clause. If the thread had a whole
-// iteration for the event, the clause is that of the case: it may have missed the event for any
+// iteration for the event, the clause is that of the case. It may have missed the event for any
 // reason.
 Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, const WaitDescription& wait);
 
@@ -96,15 +96,12 @@ Finding write_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint
 Finding read_outside(std::uint32_t cpu, std::uint64_t mapping_offset, std::uint32_t bytes,
                      std::string_view instruction);
 
-// Checks a store of `bytes` bytes to `mapping_offset` with this value against the contract.
-// Permitted are 0 or 1 at byte 132; a 32-bit store writes zeros to bytes 133 to 135. Returns
-// nothing if it is correct.
-std::optional<Finding> judge_store(std::uint32_t cpu, std::uint64_t mapping_offset,
-                                   std::uint32_t bytes, std::uint64_t value,
-                                   std::string_view instruction);
+// Whether the contract permits a store of `bytes` bytes there: one byte or 32 bits at need_wake.
+// Its value is seen in memory only, after the store.
+bool is_permitted_store(std::uint64_t mapping_offset, std::uint32_t bytes);
 
-// Checks bytes 132 to 135 in memory, where single stores are not seen. Returns nothing if they are
-// correct.
+// Checks bytes 132 to 135 in memory: 0 or 1 in need_wake, and zeros after it. Returns nothing if
+// they are correct.
 std::optional<Finding> judge_need_wake_bytes(std::uint32_t cpu, const std::uint8_t bytes[4]);
 
 // An mmap of a ring fd that differs from the contract. `what` names the difference and what is

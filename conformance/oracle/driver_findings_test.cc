@@ -165,26 +165,23 @@ TEST(WriteOutside, NamesTheField) {
                 HasSubstr("wrote at byte 130 of the mapping (futex_counter)"));
 }
 
-TEST(JudgeStore, AllowsNeedWakeInOneByteOrFour) {
-    EXPECT_FALSE(judge_store(0, 132, 1, 0, ""));
-    EXPECT_FALSE(judge_store(0, 132, 1, 1, ""));
-    EXPECT_FALSE(judge_store(0, 132, 4, 0, ""));
-    EXPECT_FALSE(judge_store(0, 132, 4, 1, ""));
-}
-
-TEST(JudgeStore, FindsEverythingElse) {
-    EXPECT_EQ(judge_store(0, 132, 1, 2, "")->code, FindingCode::wrong_need_wake);
-    EXPECT_EQ(judge_store(0, 132, 4, 0x100, "")->code, FindingCode::wrong_need_wake);
-    EXPECT_EQ(judge_store(0, 132, 8, 1, "")->code, FindingCode::write_outside);
-    EXPECT_EQ(judge_store(0, 132, 2, 1, "")->code, FindingCode::write_outside);
-    EXPECT_EQ(judge_store(0, 128, 8, 1, "")->code, FindingCode::write_outside);
-    EXPECT_EQ(judge_store(0, 128, 4, 1, "")->code, FindingCode::write_outside);
-    EXPECT_EQ(judge_store(0, 133, 1, 0, "")->code, FindingCode::write_outside);
-    const auto finding = judge_store(3, 5000, 8, 1, "mov qword ptr [rax], rcx");
+TEST(WriteOutside, NamesTheInstruction) {
     EXPECT_EQ(
-        finding->message,
+        write_outside(3, 5000, 8, "mov qword ptr [rax], rcx").message,
         "CPU 3: the consumer wrote 8 bytes at byte 5000 of the mapping (data) by mov qword ptr "
         "[rax], rcx; expected stores to need_wake (byte 132) only");
+}
+
+TEST(IsPermittedStore, AllowsNeedWakeInOneByteOrFour) {
+    EXPECT_TRUE(is_permitted_store(132, 1));
+    EXPECT_TRUE(is_permitted_store(132, 4));
+}
+
+TEST(IsPermittedStore, RefusesEverythingElse) {
+    for (const auto& [offset, bytes] :
+         {std::pair(132u, 8u), std::pair(132u, 2u), std::pair(128u, 8u), std::pair(128u, 4u),
+          std::pair(133u, 1u), std::pair(64u, 8u), std::pair(5000u, 8u)})
+        EXPECT_FALSE(is_permitted_store(offset, bytes)) << offset << ", " << bytes;
 }
 
 TEST(JudgeNeedWakeBytes, WantsZeroOrOneAndZeros) {

@@ -75,6 +75,16 @@ std::optional<BufferIndex> certain_source(const History& history, std::uint32_t 
     return source;
 }
 
+std::vector<BufferIndex> attached_buffers(const History& history, std::uint32_t cpu,
+                                          std::uint64_t report_bytes) {
+    std::vector<BufferIndex> attached;
+    for (const BufferIndex index : history.buffers_of(cpu)) {
+        const Buffer& buffer = history.buffer(index);
+        if (buffer.attached() && buffer.attached_after < report_bytes) attached.push_back(index);
+    }
+    return attached;
+}
+
 std::string quote_type(std::string_view type) {
     return quote_bytes(type, kQuotedBytes);
 }

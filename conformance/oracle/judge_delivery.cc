@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Judges each E record, alone and with those before it: torn, doubled, reordered, invented, early,
-// on a wrong CPU, from a buffer that must be refused, or after the end. Knows nothing of missing
-// events.
+// Judges each E record, alone and with those before it. The event may be torn, doubled, reordered,
+// invented, early, on a wrong CPU, from a buffer that must be refused, or after the end. Knows
+// nothing of missing events.
 #include "conformance/oracle/digest_mistake.h"
 #include "conformance/oracle/judge_internal.h"
 
@@ -166,8 +166,8 @@ std::string wrong_digest(const Event& event, const Record& record) {
                           static_cast<std::uint16_t>(record.cpu));
 }
 
-// The clause that a consumer breaks if it delivers other bytes than the buffer always had, and what
-// is known of the reason in addition to `why`.
+// The clause that a consumer breaks if it delivers other bytes than the buffer had all the time.
+// Also the known facts about the reason, in addition to `why`.
 FindingList::Told explain_misread(const Context& context, const Event& event, const Record& record,
                                   std::string why) {
     const bool payload_right = same_payload(event, record);
@@ -202,7 +202,7 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
     }
     const bool early = is_early(event, record);
     // A record written after the publication is not early; its content may show an early read. That
-    // is compared only for findings that are shown: a report may repeat one wrong record for ever.
+    // is compared only for findings that are shown: a report may repeat one wrong record forever.
     const bool is_shown = context.findings.wants(FindingCode::torn_event);
     const std::string in_flight =
         is_shown ? explain_in_flight(context.history, view.cpu, event, record) : "";
@@ -246,7 +246,8 @@ void judge_order(Context& context, CpuView& view, Delivery& delivery, std::uint6
     if (!seen) view.delivered_at[index] = record.end_offset;
     delivery.in_order = !seen && record.sequence > highest;
     if (delivery.in_order) return;
-    const bool swapped = context.history.buffers_of(view.cpu).size() > 1;
+    const bool has_switched =
+        attached_buffers(context.history, view.cpu, record.end_offset).size() > 1;
     const auto message = [&] {
         return "the consumer delivered " +
                describe_event(context.history, view.cpu, *delivery.event) +
@@ -257,7 +258,7 @@ void judge_order(Context& context, CpuView& view, Delivery& delivery, std::uint6
     };
     if (!seen) view.reordered = true;
     context.findings.add(seen ? FindingCode::doubled_event : FindingCode::reordered_event,
-                         swapped ? "E21" : "5.1.8.1-6", view.cpu, message, record.sequence,
+                         has_switched ? "E21" : "5.1.8.1-6", view.cpu, message, record.sequence,
                          record.line);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the parts of the judge share: the records of one CPU together with the history. Not for
-// users of the oracle.
+// Shared by the parts of the judge: the records of one CPU together with the history. Not for users
+// of the oracle.
 #ifndef KMES_CONFORMANCE_ORACLE_JUDGE_INTERNAL_H_
 #define KMES_CONFORMANCE_ORACLE_JUDGE_INTERNAL_H_
 
@@ -24,7 +24,7 @@ struct Delivery {
     bool in_order = false;         // a new event, newer than all delivered before
 };
 
-// The records of one CPU in the order of the file, and what the judge has learnt so far.
+// The records of one CPU in the order of the file, and the judge's conclusions so far.
 struct CpuView {
     std::uint32_t cpu = 0;
     std::vector<const Record*> records;
@@ -111,13 +111,18 @@ std::string explain_torn(const History& history, std::uint32_t cpu, const Event&
 std::string explain_in_flight(const History& history, std::uint32_t cpu, const Event& event,
                               const Record& record);
 
-// Whether `record` of this event can come from that buffer: the testee had the buffer, the buffer
-// held the event, and the buffer existed before the record was written.
+// Whether `record` of this event can come from that buffer. The testee must have had the buffer,
+// and the buffer the event. The buffer must have existed before the record was written.
 bool can_come_from(const History& history, BufferIndex buffer, std::uint64_t sequence,
                    std::uint64_t record_end_offset);
 // The only buffer that the record can come from; nothing if there are several.
 std::optional<BufferIndex> certain_source(const History& history, std::uint32_t cpu,
                                           std::uint64_t sequence, std::uint64_t record_end_offset);
+
+// The buffers of this CPU that the testee had attached when the report had `report_bytes` bytes, in
+// the order of their creation. A swap that the testee did not notice does not count.
+std::vector<BufferIndex> attached_buffers(const History& history, std::uint32_t cpu,
+                                          std::uint64_t report_bytes);
 
 // "event 17 (type 'x', 64 bytes, position 4294967280)". The position is the one in its last buffer.
 std::string describe_event(const History& history, std::uint32_t cpu, const Event& event);

@@ -14,19 +14,17 @@
 //      step 2), and has written all its records by then (contract 3). A later delivery is wrong as
 //      well, because the consumer slept on the event.
 //   B. By a delivered newer event f: an event that was whole, until f's record was written, in
-//   every
-//      buffer from which f can have been read. Events are read in order of position, from tail_pos
-//      on (contract 2), and tail_pos had not passed this one.
+//      every buffer from which f can have been read. Events are read in order of position, from
+//      tail_pos on (contract 2), and tail_pos had not passed this one.
 //   C. In a retired buffer that the consumer is proven to have read: an event that survived there.
 //      It is frozen, not lost (5.1.8.3, E10). The proof is a delivered event that no other buffer
 //      can have given, a sleep on the buffer, or an observation of the driver. The event is due
 //      when the consumer has continued: it delivered a newer event, was seen asleep on a newer
 //      buffer, or refused a newer one that must be refused.
 //
-// Excused, and why:
+// Excused, with the reason:
 //   - An event that was overwritten before any of these moments: the consumer may have been slow,
-//   or
-//     stopped by the driver.
+//     or stopped by the driver.
 //   - An event overwritten before the consumer's first load of a buffer, or in a buffer that it
 //     never got: for the consumer it did not exist.
 //   - An event only in a retired buffer that the consumer is not proven to have read: it may leave
@@ -190,18 +188,21 @@ class MissingJudge {
 
     std::string_view clause_of_skip(std::size_t i) const {
         if (is_first(i)) return "contract-2";
-        const BufferIndex present = history_.present_buffer(view_.cpu);
-        if (history_.find_placement(present, events_[i].sequence) == nullptr) return "5.1.8.1-6";
+        const std::vector<BufferIndex> attached =
+            attached_buffers(history_, view_.cpu, view_.delivered_at[next_delivered_[i]]);
+        if (attached.empty()) return "5.1.8.1-6";  // the record is older than the attach
+        const BufferIndex last = attached.back();
+        if (history_.find_placement(last, events_[i].sequence) == nullptr) return "5.1.8.1-6";
         // The gap begins with overwritten events: the consumer was lapped, and continued after
         // tail_pos.
         std::size_t before = i;
         while (before > 0 && view_.delivered_at[before - 1] == kNever) {
             --before;
-            const Placement* placement = history_.find_placement(present, events_[before].sequence);
+            const Placement* placement = history_.find_placement(last, events_[before].sequence);
             if (placement != nullptr && placement->overwritten_after != kNever) return "5.1.8.1-2";
             if (i - before > 16) break;
         }
-        return history_.buffers_of(view_.cpu).size() > 1 ? "5.1.8.3-5" : "5.1.8.1-6";
+        return attached.size() > 1 ? "5.1.8.3-5" : "5.1.8.1-6";
     }
 
     void report_run(std::size_t end) {

@@ -184,7 +184,7 @@ TEST(Judge, FindsAnEventBeforeItWasPublished) {
     right.expect_clean();
 }
 
-// A consumer that checks write_pos to see whether what it has read was overwritten.
+// A consumer that compares with write_pos to find out whether its copy was overwritten.
 TEST(Judge, TellsAnEventThatIsWrittenOverAnotherFromOneBeyondWritePos) {
     TestRun run;
     run.emit_bytes(0, 128, 'a');
@@ -495,6 +495,58 @@ TEST(Judge, FindsADoubledEventAfterASwap) {
     run.deliver(0, 1);
     EXPECT_CODE(run.only(), doubled_event);
     EXPECT_EQ(run.only().clause, "E21");
+}
+
+// The testee cannot take an event from a buffer that it does not have, or not yet.
+TEST(Judge, FindsADoubledEventBesideASwapThatTheConsumerDidNotFollow) {
+    for (const bool is_attached_later : {false, true}) {
+        TestRun run;
+        run.emit(0, spec_of("a"));
+        run.deliver(0, 1);
+        if (!is_attached_later) run.swap(0, 256, false);
+        run.deliver(0, 1);
+        if (is_attached_later) run.swap(0, 256);
+        EXPECT_CODE(run.only(), doubled_event);
+        EXPECT_EQ(run.only().clause, "5.1.8.1-6") << is_attached_later;
+    }
+}
+
+TEST(Judge, FindsASkippedEventAfterASwap) {
+    for (const bool is_attached : {true, false}) {
+        TestRun run;
+        for (int i = 0; i < 4; ++i) run.emit(0, spec_of("a"));
+        run.deliver(0, 1);
+        run.swap(0, 256, is_attached);
+        if (is_attached) run.line("G 0 2");
+        run.deliver(0, 4);
+        const Finding finding = run.only();
+        EXPECT_CODE(finding, missing_event);
+        EXPECT_EQ(finding.clause, is_attached ? "5.1.8.3-5" : "5.1.8.1-6");
+    }
+}
+
+// The events that were overwritten in the new buffer are whole in the consumer's.
+TEST(Judge, CallsNobodyLappedInABufferThatTheConsumerDoesNotHave) {
+    TestRun run;
+    for (int i = 0; i < 4; ++i) run.emit_bytes(0, 60);
+    run.deliver(0, 1);
+    run.swap(0, 256, false);
+    run.emit_bytes(0, 120);
+    run.deliver(0, 4);
+    EXPECT_CODE(run.only(), missing_event);
+    EXPECT_EQ(run.only().clause, "5.1.8.1-6");
+}
+
+// The report is hostile: it may name an event before the testee has its buffer.
+TEST(Judge, SurvivesARecordFromBeforeTheAttach) {
+    TestRun run;
+    run.history = History(run.history.log().settings);  // nothing is attached
+    for (int i = 0; i < 4; ++i) run.emit(0, spec_of("a"));
+    run.deliver(0, 1);
+    run.deliver(0, 4);
+    run.sync();
+    run.history.note_attached(0);
+    EXPECT_CODE(run.only(), missing_event);
 }
 
 TEST(Judge, FindsReorderedEvents) {

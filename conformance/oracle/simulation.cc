@@ -352,7 +352,7 @@ void Consumer::write_event(std::uint64_t sequence, const std::string& event) {
     if (world_.commit(Fault::double_one)) line += line;
     if (world_.commit(Fault::wrong_type)) {
         const std::string::size_type length = line.find_last_of(' ', line.find_last_of(' ') - 1);
-        line.insert(length, "00");
+        line.insert(length, 2, '0');
     }
     if (!is_end && held_back_.empty() && sequence > 0 && world_.commit(Fault::swap_two)) {
         held_back_ = line;

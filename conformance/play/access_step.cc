@@ -3,6 +3,8 @@
 // Stops a woken consumer at its accesses. Knows no case.
 #include "conformance/play/access_step.h"
 
+#include <fmt/format.h>
+
 namespace kmes::conformance {
 
 namespace {
@@ -54,9 +56,13 @@ void act_at_every_step(Stage& stage, const AccessStep& step, const WalkChoice& c
         for (const AccessNumber& access : *choice.only) play(access);
         return;
     }
-    for (std::uint64_t k = 1; k < kStepAccessesAtMost && play({Counted::all, k}); ++k) {
+    std::uint64_t k = 1;
+    for (; k < kStepAccessesAtMost && play({Counted::all, k}); ++k) {
         if (limit.is_over()) return;
     }
+    if (k == kStepAccessesAtMost)
+        stage.findings().played_in_part(
+            fmt::format("the walk over the consumer's accesses ended at access {}", k - 1));
 }
 
 }  // namespace kmes::conformance

@@ -48,7 +48,8 @@ bool swaps_buffers(Action action) {
 }
 
 void emit_batch(Rings& rings, std::uint32_t cpu) {
-    const std::vector<EventSpec> specs{rings.make(70), rings.make(45), rings.make(130)};
+    const std::vector<EventSpec> specs{rings.events().make(70), rings.events().make(45),
+                                       rings.events().make(130)};
     rings.batch(cpu, specs);
 }
 

@@ -24,7 +24,7 @@ constexpr std::uint64_t kSleepsAtMost = 50;
 constexpr std::uint64_t kAccessesAtMost = kWalkAccessesAtMost + 1;
 constexpr std::uint64_t kAccessesOfASpin = 50000;
 // After this many accesses the suite does not stop at reads until the next write.
-constexpr std::uint64_t kLooksOfASpin = 20000;
+constexpr std::uint64_t kLoadsOfASpin = 20000;
 
 // The distance from write_pos to `offset` bytes before the end of the data region: at least one
 // event.
@@ -88,11 +88,11 @@ void emit_headers(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uin
     const std::string type = "header";
     const std::uint64_t further = event_bytes - kHeaderBytesBeforeType - type.size();
     for (std::uint64_t i = 0; i < count; ++i)
-        stage.rings().emit(cpu, stage.rings().make(event_bytes, type, further));
+        stage.rings().emit(cpu, stage.rings().events().make(event_bytes, type, further));
 }
 
 void end_cpu(Stage& stage, std::uint32_t cpu) {
-    stage.rings().emit(cpu, stage.rings().make_end());
+    stage.rings().emit(cpu, stage.rings().events().make_end());
     stage.waits().delivered(cpu);
 }
 
@@ -124,9 +124,10 @@ bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait) {
     const bool is_current =
         std::any_of(wait.words.begin(), wait.words.end(), [&](const FutexWord& word) {
             return stage.buffers().buffer_at(word.place) == buffer &&
-                   word.value_expected == stage.rings().counter(buffer);
+                   word.value_expected == stage.rings().counters().of(buffer);
         });
-    if (!is_current || stage.rings().need_wake(buffer) == 0 || stage.testee().has_ended(0))
+    if (!is_current || stage.rings().backend().need_wake(buffer) == 0 ||
+        stage.testee().has_ended(0))
         return false;
     stage.testee().read_report();
     return !is_delivered(stage, 0);
@@ -158,7 +159,7 @@ void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset) {
 
 namespace {
 
-// How an iteration begins, and the functions that see its accesses before any is counted.
+// The beginning of an iteration, and the functions that see its accesses before any is counted.
 struct Beginning {
     std::function<void()> wake;
     // Called before an uncounted access: returns true if counting begins with it. Empty: it does.
@@ -182,10 +183,10 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
     std::uint64_t left = counted == Counted::all ? kAccessesAtMost : kAccessesOfASpin;
     std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
     const std::uint64_t sleeps = stage.wait_log().sleeps(cpu);
-    SpinWatch spin_watch(stage, kLooksOfASpin);
+    SpinWatch spin_watch(stage, kLoadsOfASpin);
     bool has_begun = !beginning.is_over;
     const auto at = [&](const GuardHit& hit) {
-        spin_watch.saw(hit);
+        spin_watch.note_access(hit);
         // A consumer that sleeps again and again without delivering runs into its time limit.
         if (left == 0 || stage.wait_log().sleeps(cpu) > sleeps + kSleepsAtMost)
             return AtGuard::release;
@@ -196,14 +197,14 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
             seen.emplace(hit.code.instruction_pointer, hit.place.offset_bytes).second;
         if (counted == Counted::first_of_each && !is_first) return AtGuard::step;
         if (++accesses == k) {
-            spin_watch.look_again();
+            spin_watch.stop_at_all_loads();
             act();
             left = kAccessesAtMost;
         }
         return AtGuard::step;
     };
     const auto behind = [&](const GuardHit& hit, const GuardStep&) {
-        if (!has_begun && beginning.behind(hit)) spin_watch.look_again();
+        if (!has_begun && beginning.behind(hit)) spin_watch.stop_at_all_loads();
     };
     const auto guard = [&] { stage.guards().guard(cpu, 0, 1, at, behind); };
     guard();
@@ -244,6 +245,8 @@ void act_at_each(Stage& stage, std::uint32_t cpu, const std::function<void()>& p
         // spin.
         if (k < kAccessesAtMost) return;
     }
+    stage.findings().played_in_part(fmt::format(
+        "the walk over the consumer's accesses ended at number {}", kWalkAccessesAtMost));
 }
 
 }  // namespace
@@ -313,40 +316,45 @@ void overwrite_all(Stage& stage,
                    const std::function<void(std::string& payload, std::uint64_t position)>& fill) {
     emit_some(stage, 0, 1, 100);
     for (int i = 0; i < 3; ++i) {
-        EventSpec over = stage.rings().make(capacity(stage, 0) / 2);
+        EventSpec over = stage.rings().events().make(capacity(stage, 0) / 2);
         fill(over.payload, write_pos(stage, 0));
         stage.rings().emit(0, std::move(over));
     }
 }
 
 void stop_unseen(Stage& stage, std::uint64_t calls_before) {
-    if (stage.testee().tracer().redirected_calls() > calls_before)
+    if (stage.testee().tracer().effects().redirected_calls > calls_before)
         stop_unsupported(
-            "the consumer reads events by system calls, inside which the suite cannot stop it");
+            "the consumer passed its buffers to system calls, inside which the suite cannot stop "
+            "it");
     if (!stage.testee().has_ended(0))
-        stop_inconclusive("the consumer delivered an event without an access to its pages");
+        stop_inconclusive("no access of the consumer to the pages of the event was seen");
 }
 
 void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,
                           const std::function<void()>& emit, const std::function<void()>& overwrite,
                           IfUnseen if_unseen) {
     bool is_done = false;
-    const std::uint64_t calls = stage.testee().tracer().redirected_calls();
-    // Page 0 of the mapping is the metadata.
-    stage.guards().guard(0, 1 + first_page, pages, [&](const GuardHit&) {
+    const std::uint64_t calls = stage.testee().tracer().effects().redirected_calls;
+    const auto on_read = [&](const GuardHit&) {
         overwrite();
         is_done = true;
         return AtGuard::release;
-    });
+    };
+    // Page 0 of the mapping is the metadata. A consumer may read in either copy of the data.
+    const std::uint64_t region_pages = capacity(stage, 0) / kPageBytes;
+    stage.guards().guard(0, 1 + first_page, pages, on_read);
+    if (first_page + pages <= region_pages)
+        stage.guards().guard(0, 1 + region_pages + first_page, pages, on_read);
     emit();
     stage.waits().until_or_asleep([&is_done] { return is_done; }, 0);
     if (!is_done && if_unseen == IfUnseen::stop) stop_unseen(stage, calls);
-    if (stage.rings().is_reserved(0)) {
+    if (stage.rings().emissions().is_reserved(0)) {
         stage.waits().asleep_or_stuck(0);
-        stage.rings().commit(0);
-    } else if (stage.rings().is_batch_pending(0)) {
+        stage.rings().emissions().commit(0);
+    } else if (stage.rings().emissions().is_batch_pending(0)) {
         stage.waits().asleep_or_stuck(0);
-        stage.rings().end_batch(0);
+        stage.rings().emissions().end_batch(0);
     }
     stage.wait_asleep(0);
     stage.guards().release();

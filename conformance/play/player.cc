@@ -13,8 +13,11 @@ namespace kmes::conformance {
 namespace {
 
 constexpr std::size_t kTraceAtMost = 60000;
-// A testee with more accesses in a phase spins. Nothing new follows, so it runs without stops.
+// A testee with more accesses in a phase runs without stops up to the next phase: it may spin.
 constexpr std::uint64_t kAccessesOfAPhase = 20000;
+// The number of accesses to the data in each phase that are seen after a move. After a lap there
+// may be thousands, and few of them become points.
+constexpr std::uint64_t kDataAfterAMove = 300;
 constexpr std::uint64_t kLeastCapacityBytes = 65536;
 constexpr std::uint64_t kGreatestCapacityBytes = 1 << 20;
 
@@ -46,6 +49,7 @@ Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
                        !stage.settings().record_accesses),
       is_open_(first_phase() == 0),
       looks_at_data_(scenario.looks_at_data && scenario.first_explored_phase == 0) {
+    trace_.moves_not_made = made_.size();
     if (schedule.drawn) turns_.emplace(schedule.seed, scenario.cpus, scenario.turning);
 }
 
@@ -57,7 +61,7 @@ CaseOutcome Player::play() {
     stage_.set_up(setup);
     stage_.waits().set_nudging(must_nudge());
     scenario_.run(*this);
-    // Publish what a move has reserved in the last sleep.
+    // Publish the reservations that moves made in the last sleep.
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) publish_reserved(cpu);
     is_open_ = false;
     stage_.guards().release();
@@ -88,7 +92,7 @@ void Player::nudge_after_attach() {
 
 void Player::emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type) {
     publish_reserved(cpu);
-    rings().emit(cpu, rings().make(event_bytes, std::move(type)));
+    rings().emit(cpu, rings().events().make(event_bytes, std::move(type)));
 }
 
 void Player::start() {
@@ -98,10 +102,8 @@ void Player::start() {
     stage_.hooks().set_on_wait(
         [this](const FutexWait& wait, std::uint32_t cpu) { on_wait(wait, cpu); });
     stage_.hooks().set_on_mapped([this](const Mapped& mapped) {
-        if (is_open_)
-            guard(mapped);
-        else if (phase_ < first_phase())
-            mapped_.push_back(mapped);
+        mapped_.push_back(mapped);
+        if (is_open_ && !is_phase_cut_) guard(mapped);
     });
     stage_.hooks().set_on_round([this](bool is_quiet) { return publish_for_sleepers(is_quiet); });
     stage_.start();
@@ -121,6 +123,8 @@ std::uint32_t Player::first_phase() const {
 // Call it while the testee sleeps. Buffers that it has unmapped meanwhile need no guard.
 void Player::open() {
     is_open_ = true;
+    is_phase_cut_ = false;
+    stage_.guards().set_on_guard([this](const GuardHit& hit) { return on_access(hit); });
     const std::vector<Mapping> there = stage_.testee().tracer().mappings();
     for (const Mapped& mapped : mapped_) {
         const bool is_there = std::any_of(there.begin(), there.end(), [&](const Mapping& each) {
@@ -134,7 +138,8 @@ void Player::open() {
 bool Player::publish_for_sleepers(bool is_quiet) {
     bool has_published = false;
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
-        if (!rings().is_reserved(cpu) || !(is_quiet || stage_.wait_log().asleep(cpu))) continue;
+        if (!rings().emissions().is_reserved(cpu) || !(is_quiet || stage_.wait_log().asleep(cpu)))
+            continue;
         publish_reserved(cpu);
         has_published = true;
     }
@@ -148,16 +153,17 @@ void Player::settle() {
         stage_.wait_asleep();
         is_settled = !publish_for_sleepers(true);
     }
-    spin_watch_.look_again();
+    spin_watch_.stop_at_all_loads();
     if (phase_++ == 0) attaches_of_phase_0_ = stage_.testee().attaches().size();
-    // Before the explored phases, accesses to the data are not needed.
-    if (scenario_.looks_at_data && phase_ == scenario_.first_explored_phase) {
+    if (may_look_at_data() && !looks_at_data_) {
         looks_at_data_ = true;
         stage_.guards().guard_data();
     }
     accesses_of_phase_ = 0;
+    data_after_a_move_ = 0;
     occurrences_.clear();
-    if (!is_open_ && phase_ == first_phase()) open();
+    const bool begins = !is_open_ && phase_ == first_phase();
+    if (begins || (is_open_ && is_phase_cut_)) open();
     make_moves_asleep();
 }
 
@@ -174,7 +180,7 @@ void Player::make_moves_asleep() {
         if (made_[i] || move.point.kind != PointKind::sleep || move.point.phase != phase_ ||
             move.point.cpu >= scenario_.cpus)
             continue;
-        made_[i] = true;
+        set_made(i);
         act_told(move, 0);
     }
 }
@@ -207,14 +213,19 @@ AccessPoint Player::note(const GuardHit& hit, const BufferAccess& access, Buffer
     AccessPoint& point = entry.point;
     point = point_of(access, buffer);
     point.occurrence = ++occurrences_[key_of(point)];
-    if (point.offset_bytes >= kMetadataBytes)
+    if (point.offset_bytes >= kMetadataBytes) {
         data_offset_[point.cpu] = point.offset_bytes - kMetadataBytes;
+        if (has_made_a_move()) ++data_after_a_move_;
+    }
     keep(entry);
     return point;
 }
 
 void Player::keep(TraceEntry entry) {
-    if (trace_.entries.size() >= kTraceAtMost) return;
+    if (trace_.entries.size() >= kTraceAtMost) {
+        trace_.is_cut = true;
+        return;
+    }
     // The gaps of a play with moves are never used.
     if (schedule_.moves.empty() && !schedule_.drawn) entry.is_after_gap = is_gap_over();
     trace_.entries.push_back(entry);
@@ -225,13 +236,17 @@ bool Player::is_gap_over() {
     stage_.testee().read_report();
     const Deeds now{stage_.testee().attaches().size(), stage_.testee().maps().size(),
                     stage_.wait_log().all().size(), stage_.testee().records().bytes_fed(),
-                    stage_.testee().tracer().redirected_calls()};
-    return std::exchange(deeds_, now) != now || spin_watch_.lets_pass();
+                    stage_.testee().tracer().effects().redirected_calls};
+    return std::exchange(deeds_, now) != now || spin_watch_.ignores_loads();
 }
 
 // The last moment before the kernel loads the word. It is not an access to a page.
 void Player::on_wait(const FutexWait& wait, std::uint32_t cpu) {
-    if (!is_open_ || ++accesses_of_phase_ > kAccessesOfAPhase) return;
+    if (!is_open_ || is_phase_cut_) return;
+    if (++accesses_of_phase_ > kAccessesOfAPhase) {
+        trace_.is_cut = true;
+        return;
+    }
     TraceEntry entry;
     entry.thread = ordinal_of(wait.tid);
     AccessPoint& point = entry.point;
@@ -244,7 +259,7 @@ void Player::on_wait(const FutexWait& wait, std::uint32_t cpu) {
     keep(entry);
     for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
         if (made_[i] || schedule_.moves[i].point != point) continue;
-        made_[i] = true;
+        set_made(i);
         act_told(schedule_.moves[i], wait.tid);
     }
     if (turns_) take_turns(point, wait.tid);
@@ -252,13 +267,14 @@ void Player::on_wait(const FutexWait& wait, std::uint32_t cpu) {
 
 // Most accesses of a play are only recorded, without going through the stage.
 bool Player::is_plain(const GuardHit& hit) {
-    if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || turns_ || has_no_more_to_do())
+    if (!is_open_ || accesses_of_phase_ >= kAccessesOfAPhase || turns_ || has_no_more_to_do() ||
+        has_seen_enough_data())
         return false;
     for (const BufferAccess& access : hit.accesses) {
         const std::optional<BufferIndex> buffer = stage_.buffers().buffer_at(access.place);
         if (!buffer) continue;
         AccessPoint point = point_of(access, *buffer);
-        if (rings().is_reserved(point.cpu)) return false;
+        if (rings().emissions().is_reserved(point.cpu)) return false;
         const auto before = occurrences_.find(key_of(point));
         point.occurrence = before == occurrences_.end() ? 1 : before->second + 1;
         for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
@@ -267,7 +283,7 @@ bool Player::is_plain(const GuardHit& hit) {
     }
     ++accesses_;
     ++accesses_of_phase_;
-    spin_watch_.saw(hit);
+    spin_watch_.note_access(hit);
     for (const BufferAccess& access : hit.accesses) {
         if (const auto buffer = stage_.buffers().buffer_at(access.place))
             note(hit, access, *buffer);
@@ -282,32 +298,33 @@ bool Player::has_no_more_to_do() const {
         std::find(made_.begin(), made_.end(), false) != made_.end())
         return false;
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
-        if (stage_.rings().is_reserved(cpu)) return false;
+        if (stage_.rings().emissions().is_reserved(cpu)) return false;
     }
     return true;
 }
 
 AtGuard Player::on_access(const GuardHit& hit) {
     is_open_ = is_open_ && !has_no_more_to_do();
-    if (!is_open_ || ++accesses_of_phase_ > kAccessesOfAPhase) return AtGuard::release;
+    if (!is_open_) return AtGuard::release;
+    if (++accesses_of_phase_ > kAccessesOfAPhase) return cut_phase();
     ++accesses_;
-    spin_watch_.saw(hit);
+    spin_watch_.note_access(hit);
     bool is_done = false;
     for (const BufferAccess& access : hit.accesses) {
         const std::optional<BufferIndex> buffer = stage_.buffers().buffer_at(access.place);
         if (!buffer) continue;
         const AccessPoint point = note(hit, access, *buffer);
-        if (rings().is_reserved(point.cpu) && commit_after_[point.cpu]-- == 0)
+        if (rings().emissions().is_reserved(point.cpu) && commit_after_[point.cpu]-- == 0)
             publish_reserved(point.cpu);
         for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
             const Move& move = schedule_.moves[i];
             if (made_[i] || !same_access(point, move.point)) continue;
-            made_[i] = true;
+            set_made(i);
             is_done = make_move(move, hit) || is_done;
         }
         if (turns_) take_turns(point, hit.tid);
     }
-    if (looks_at_data_ && has_made_a_move()) stop_looking_at_data();
+    if (has_seen_enough_data()) stop_looking_at_data();
     return is_done ? AtGuard::done : AtGuard::step;
 }
 
@@ -315,11 +332,39 @@ bool Player::has_made_a_move() const {
     return std::find(made_.begin(), made_.end(), true) != made_.end();
 }
 
-// After a lap there would be thousands of accesses to events that no move tears.
-void Player::stop_looking_at_data() {
+void Player::set_made(std::size_t move) {
+    made_[move] = true;
+    --trace_.moves_not_made;
+}
+
+// The guards of the next phases are set by settle().
+AtGuard Player::cut_phase() {
+    is_phase_cut_ = true;
+    trace_.is_cut = true;
+    return AtGuard::release;
+}
+
+bool Player::has_move_left_at_data() const {
     for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
-        if (!made_[i] && schedule_.moves[i].point.offset_bytes >= kMetadataBytes) return;
+        if (!made_[i] && schedule_.moves[i].point.offset_bytes >= kMetadataBytes) return true;
     }
+    return false;
+}
+
+// Before the explored phases, and after the last move unless the whole course is recorded, accesses
+// to the data are not needed.
+bool Player::may_look_at_data() const {
+    return scenario_.looks_at_data && phase_ >= scenario_.first_explored_phase &&
+           (!is_of_the_moves_ || !has_made_a_move() || has_move_left_at_data());
+}
+
+// In the course after a move, an access to the data may be that of a second move.
+bool Player::has_seen_enough_data() const {
+    return looks_at_data_ && has_made_a_move() && !has_move_left_at_data() &&
+           (is_of_the_moves_ || data_after_a_move_ >= kDataAfterAMove);
+}
+
+void Player::stop_looking_at_data() {
     looks_at_data_ = false;
     stage_.guards().release_data();
 }
@@ -336,19 +381,19 @@ bool Player::make_move(const Move& move, const GuardHit& hit) {
 
 void Player::act_told(const Move& move, pid_t thread) {
     Recorder& recorder = stage_.recorder();
-    if (recorder.on()) recorder.begin_move("the suite's move: " + describe(move));
+    if (recorder.on()) recorder.producer().begin_move("the suite's move: " + describe(move));
     ++moves_under_way_;
     act(move, thread);
     --moves_under_way_;
-    recorder.end_move();
+    recorder.producer().end_move();
 }
 
 void Player::publish_reserved(std::uint32_t cpu) {
     // A turn taken in here may publish this reservation, or make another one.
     stage_.waits().let_fall_asleep_again();
-    if (!rings().is_reserved(cpu)) return;
-    spin_watch_.look_again();
-    rings().commit(cpu);
+    if (!rings().emissions().is_reserved(cpu)) return;
+    spin_watch_.stop_at_all_loads();
+    rings().emissions().commit(cpu);
 }
 
 void Player::resize_all(std::uint64_t capacity_bytes, std::uint64_t positions) {
@@ -365,7 +410,7 @@ void Player::nudge_retired() {
     const History& history = rings().history();
     for (BufferIndex index = 0; index < history.buffer_count(); ++index) {
         const Buffer& buffer = history.buffer(index);
-        if (buffer.retired && buffer.attached() && !rings().is_reserved(buffer.cpu))
+        if (buffer.retired && buffer.attached() && !rings().emissions().is_reserved(buffer.cpu))
             rings().nudge(index);
     }
 }
@@ -373,7 +418,7 @@ void Player::nudge_retired() {
 void Player::act(const Move& move, pid_t thread) {
     constexpr std::uint64_t kUsualBytes = 70;
     const auto cpu = static_cast<std::uint32_t>((move.point.cpu + move.further) % scenario_.cpus);
-    spin_watch_.look_again();
+    spin_watch_.stop_at_all_loads();
     // Between a reservation and its publication this CPU's producer does nothing else.
     publish_reserved(cpu);
     if (swaps_buffers(move.action)) nudge_after_attach();
@@ -415,7 +460,8 @@ void Player::act(const Move& move, pid_t thread) {
             return;
         case Action::reserve:
             commit_after_[cpu] = move.parameter;
-            return rings().reserve(cpu, rings().make(capacity / 2), move.written);
+            return rings().emissions().reserve(cpu, rings().events().make(capacity / 2),
+                                               move.written);
         case Action::tear:
             return tear(cpu, move);
         case Action::hold:
@@ -438,7 +484,7 @@ void Player::tear(std::uint32_t cpu, const Move& move) {
     const std::uint64_t event = start_of_event_at(buffer, offset);
     emit(cpu, 100);
     for (int i = 0; i < 3; ++i) {
-        EventSpec over = rings().make(buffer.capacity / 2);
+        EventSpec over = rings().events().make(buffer.capacity / 2);
         const std::uint64_t payload = buffer.write_pos + over_header_bytes(over);
         const std::uint64_t at = (event - payload) & (buffer.capacity - 1);
         put_sizes(over.payload, at, torn_sizes(move.parameter, buffer.capacity));
@@ -466,11 +512,11 @@ void Player::write_over(std::uint32_t cpu, const Move& move) {
     if (all - last < kLeastEventBytes) last = all;
     rings().emit_bytes(cpu, all - last);
     commit_after_[cpu] = move.parameter;
-    rings().reserve(cpu, rings().make(last), move.written);
+    rings().emissions().reserve(cpu, rings().events().make(last), move.written);
 }
 
-// What the other threads do meanwhile must not need this one, and must not harm it. All of them get
-// events. The stretch ends when they sleep or have made enough accesses.
+// The actions of the other threads meanwhile must not need this thread, and must not harm it. All
+// of them get events. The stretch ends when they sleep or have made enough accesses.
 void Player::hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes) {
     constexpr std::uint64_t kAccessesOfOthers = 150;
     if (thread == 0) return;  // all threads sleep

@@ -37,10 +37,14 @@ struct PlayTrace {
     std::vector<TraceEntry> entries;
     // The moves of a drawn schedule. A schedule with these moves has the same effect.
     std::vector<Move> drawn;
+    // Moves of the schedule that did not come, because the testee did not make their accesses.
+    std::size_t moves_not_made = 0;
+    // Some accesses are missing: a phase or the whole play had more than a trace keeps.
+    bool is_cut = false;
 };
 
-// In which part of a play the testee is stopped at its accesses: in all of it, or from the phase of
-// the first move to the last move. The rest runs as without exploration, and is judged alike.
+// The part of a play in which the testee is stopped at its accesses: all, or from the first move's
+// phase to the last move. The rest runs as without exploration, and is judged in the same way.
 enum class Course { whole, of_the_moves };
 
 class Player;
@@ -80,16 +84,16 @@ class Player {
     // -- For scenarios --
     Stage& stage() { return stage_; }
     Rings& rings() { return stage_.rings(); }
-    // Publishes what is reserved on this CPU, and then emits.
+    // Publishes the reservation on this CPU, and then emits.
     void emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type = "t");
     // Starts the testee, with guards from its first mmap on.
     void start();
-    // Publishes what is reserved on this CPU. Call it before any other operation there.
+    // Publishes the reservation on this CPU. Call it before any other operation there.
     void publish_reserved(std::uint32_t cpu);
     // Publishes on all CPUs, and resizes within the limits of a play. `positions`: see Action.
     void resize_all(std::uint64_t capacity_bytes, std::uint64_t positions = 0);
     void nudge_retired();
-    // Waits until the testee has delivered what it owes and sleeps; then the next phase begins.
+    // Waits until the testee has delivered every owed event and sleeps. Then the next phase begins.
     void settle();
     // While the testee sleeps: performs the next action of a drawn schedule; any other schedule
     // continues if it has moves left. Returns false if the schedule is over.
@@ -108,6 +112,7 @@ class Player {
     void make_moves_asleep();
     // Performs the move, and records the words for the trace.
     void act_told(const Move& move, pid_t thread);
+    void set_made(std::size_t move);
     void act(const Move& move, pid_t thread);
     void tear(std::uint32_t cpu, const Move& move);
     void hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes);
@@ -126,7 +131,11 @@ class Player {
     std::uint32_t first_phase() const;
     void guard(const Mapped& mapped);
     void open();
+    AtGuard cut_phase();
     bool has_no_more_to_do() const;
+    bool has_move_left_at_data() const;
+    bool may_look_at_data() const;
+    bool has_seen_enough_data() const;
     void stop_looking_at_data();
     std::int32_t ordinal_of(pid_t thread);
 
@@ -138,6 +147,8 @@ class Player {
     PlayTrace& trace_;
     std::uint64_t accesses_ = 0;
     std::uint64_t accesses_of_phase_ = 0;
+    std::uint64_t data_after_a_move_ = 0;  // accesses of the current phase
+    bool is_phase_cut_ = false;            // the rest of the phase runs without stops
     std::unordered_map<std::uint64_t, std::uint64_t> occurrences_;  // of the current phase
     std::vector<bool> made_;
     SpinWatch spin_watch_;
@@ -151,10 +162,10 @@ class Player {
     std::uint64_t turns_in_vain_ = 0;
     bool is_of_the_moves_;  // see Course
     int moves_under_way_ = 0;
-    bool is_open_;                // guards stop the testee
-    std::vector<Mapped> mapped_;  // until then
-    // What the testee has done apart from accesses: attaches, mappings, waits, bytes of the report,
-    // and system calls that access a buffer.
+    bool is_open_;  // guards stop the testee
+    std::vector<Mapped> mapped_;
+    // The testee's actions other than accesses: attaches, mappings, waits, bytes of the report, and
+    // system calls that access a buffer.
     struct Deeds {
         std::size_t attaches = 0;
         std::size_t mappings = 0;
@@ -164,7 +175,7 @@ class Player {
         bool operator==(const Deeds&) const = default;
     };
     Deeds deeds_;
-    bool looks_at_data_;  // until the last move at an access to the data
+    bool looks_at_data_;  // see may_look_at_data
 };
 
 // Describes a move: "before its 2nd read of write_pos on CPU 0 in phase 1, one event is emitted".

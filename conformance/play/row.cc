@@ -20,8 +20,8 @@ namespace kmes::conformance {
 
 namespace {
 
-// A longer run is not repeated: it waited for a time limit.
-constexpr std::chrono::seconds kWorthAnotherRun{20};
+// A failed run that was longer waited for a time limit, and is not repeated.
+constexpr std::chrono::seconds kLongestRepeatedRun{20};
 // The limit of a failure file.
 constexpr std::size_t kMovesAtMost = 10'000;
 
@@ -57,8 +57,8 @@ CaseOutcome with_schedule(CaseOutcome outcome, Schedule schedule) {
     return outcome;
 }
 
-// The plays that may have shown the failure, the most likely first. What the driver saw, it saw in
-// the last play.
+// Returns the plays that may have failed, the most likely first. The driver's findings are from the
+// last play.
 std::vector<std::size_t> suspects(const PlayedRow& failed) {
     const std::size_t last = failed.begun.size() - 1;
     const RunRecord& record = *failed.outcome.record;
@@ -82,10 +82,10 @@ CaseOutcome tell_failure(const Case& the_case, const StageSettings& settings, co
             const PlayedRow again = play_once(the_case, told, row, steps, &alone);
             if (*settings.stop) break;
             if (!fails_again(failed.outcome, again.outcome)) continue;
-            // The second run records more, and may blame another clause. Then the outcome of the
-            // first run stays, and the clause becomes known when the failure is drawn.
-            const bool is_told = again.outcome.clause == failed.outcome.clause;
-            return with_schedule(is_told ? again.outcome : failed.outcome, alone);
+            // The second run records more, so its outcome is better, but it may blame another
+            // clause. Then keep the outcome of the first run.
+            const bool is_same = again.outcome.clause == failed.outcome.clause;
+            return with_schedule(is_same ? again.outcome : failed.outcome, alone);
         }
     }
     for (const RowPlay& play : failed.begun) points.push_back(play.point);
@@ -106,7 +106,7 @@ CaseOutcome run_row(const Case& the_case, const StageSettings& settings, const R
     const auto begin = std::chrono::steady_clock::now();
     PlayedRow played = play_once(the_case, settings, row, steps, nullptr);
     const bool is_worth_another = !played.outcome.has_hung && !settings.debug &&
-                                  std::chrono::steady_clock::now() - begin < kWorthAnotherRun;
+                                  std::chrono::steady_clock::now() - begin < kLongestRepeatedRun;
     if (played.outcome.verdict != Verdict::fail || !played.outcome.record || *settings.stop)
         return std::move(played.outcome);
     return tell_failure(the_case, settings, row, steps, played, is_worth_another);

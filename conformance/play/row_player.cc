@@ -29,6 +29,9 @@ class RowPlayer {
     RowPlayer(Stage& stage, const RowChoice& choice, std::vector<RowPlay>& begun)
         : stage_(stage), choice_(choice), begun_(begun) {}
 
+    // Whether all walks ended before the access at which they act.
+    bool has_walked_in_vain() const { return !begun_.empty() && !has_acted_; }
+
     void play(const Steps& steps) {
         for (const Step& step : steps) {
             if (is_over_) return;
@@ -54,8 +57,9 @@ class RowPlayer {
     }
     void operator()(const EmitTyped& emit) {
         const auto letter = static_cast<char>('a' + cpu_ % 26);
-        rings().emit(cpu_, rings().make(bytes(emit.bytes), std::string(emit.type_bytes, letter),
-                                        emit.extra_header_bytes));
+        rings().emit(cpu_,
+                     rings().events().make(bytes(emit.bytes), std::string(emit.type_bytes, letter),
+                                           emit.extra_header_bytes));
     }
     void operator()(const EmitHeaders& emit) {
         emit_headers(stage_, cpu_, count(emit.count), bytes(emit.bytes));
@@ -64,11 +68,12 @@ class RowPlayer {
     void operator()(const EmitSmall& emit) { emit_small(stage_, cpu_, bytes(emit.bytes)); }
     void operator()(const EmitTo& to) { fill_up_to(stage_, cpu_, bytes(to.before_end)); }
     void operator()(const Reserve& reserve) {
-        rings().reserve(cpu_, rings().make(bytes(reserve.bytes)), reserve.written);
+        rings().emissions().reserve(cpu_, rings().events().make(bytes(reserve.bytes)),
+                                    reserve.written);
     }
     void operator()(const Batch& batch) {
         std::vector<EventSpec> specs;
-        for (const Amount& size : batch.sizes) specs.push_back(rings().make(bytes(size)));
+        for (const Amount& size : batch.sizes) specs.push_back(rings().events().make(bytes(size)));
         rings().batch(cpu_, specs);
     }
     void operator()(const HandOver&) {
@@ -167,6 +172,10 @@ class RowPlayer {
         play(steps);
         cpu_ = before;
     }
+    void act(const Steps& actions) {
+        has_acted_ = true;
+        play(actions);
+    }
     bool act_in_next_buffer(const InNextBuffer& next, std::uint64_t access);
     void hold_at(const HoldAt& hold, std::uint64_t access);
 
@@ -176,11 +185,12 @@ class RowPlayer {
     const Step* step_ = nullptr;  // the current one
     std::uint32_t cpu_ = 0;
     bool is_over_ = false;
+    bool has_acted_ = false;                         // before an access
     WalkLimit* limit_ = nullptr;                     // of the current Limited
     std::vector<std::vector<BufferIndex>> retired_;  // for each Resize
 };
 
-// If a schedule leaves out a walk, the consumer sleeps afterwards all the same.
+// If a schedule leaves out a walk, the consumer still sleeps afterwards.
 WalkChoice RowPlayer::choice_of(const Step& walk) {
     const std::uint32_t number = choice_.row().number_of(walk);
     const std::uint32_t cpu = cpu_;
@@ -215,14 +225,14 @@ void RowPlayer::play_each(const Step& walk, const std::vector<std::uint64_t>& ac
 
 void RowPlayer::operator()(const BeforeEachAccess& walk) {
     const Step& step = *step_;
-    const auto act = [&] { play(walk.actions); };
+    const auto act_here = [&] { act(walk.actions); };
     if (walk.last > 0) {
         static const Steps kOneEvent{Emit{}};
         const Steps& wake = walk.wake.empty() ? kOneEvent : walk.wake;
         return play_each(step, up_to(walk.last), [&](std::uint64_t k) {
             play(walk.before);
             if (is_over_ || stage_.testee().has_ended(cpu_) ||
-                !act_at_access_of(stage_, cpu_, k, [&] { play(wake); }, act))
+                !act_at_access_of(stage_, cpu_, k, [&] { play(wake); }, act_here))
                 return false;
             play(walk.afterwards);
             return true;
@@ -230,12 +240,14 @@ void RowPlayer::operator()(const BeforeEachAccess& walk) {
     }
     const WalkChoice choice = choice_of(step);
     if (walk.after) {
-        const auto after = [&] { act_at_every_access_after(stage_, *walk.after, act, choice); };
+        const auto after = [&] {
+            act_at_every_access_after(stage_, *walk.after, act_here, choice);
+        };
         return play_after(*walk.after, after);
     }
-    if (walk.spurious_wakes == 0) return act_at_every_access(stage_, cpu_, act, choice);
+    if (walk.spurious_wakes == 0) return act_at_every_access(stage_, cpu_, act_here, choice);
     const std::uint64_t wakes = 1 + choice_.count(step, *count_of(step));
-    act_at_every_access_after_nothing(stage_, cpu_, act, wakes, choice);
+    act_at_every_access_after_nothing(stage_, cpu_, act_here, wakes, choice);
 }
 
 void RowPlayer::operator()(const BeforeAccessTo& access) {
@@ -247,7 +259,7 @@ void RowPlayer::operator()(const BeforeAccessTo& access) {
     step.first_page = access.first_page;
     step.pages = access.pages;
     step.wake = [&] { play(access.wake); };
-    step.act = [&](const GuardHit&) { play(access.actions); };
+    step.act = [&](const GuardHit&) { act(access.actions); };
     if (!access.before.empty())
         return play_each(here, up_to(last_access_of(here)), [&](std::uint64_t k) {
             play(access.before);
@@ -264,7 +276,7 @@ void RowPlayer::operator()(const UnderRead& read) {
     play_each(*step_, {1}, [&](std::uint64_t) {
         overwrite_under_read(
             stage_, bytes(read.at) / kPageBytes, read.pages, [&] { play(read.wake); },
-            [&] { play(read.actions); }, read.if_unseen);
+            [&] { act(read.actions); }, read.if_unseen);
         return true;
     });
 }
@@ -281,7 +293,7 @@ bool RowPlayer::act_in_next_buffer(const InNextBuffer& next, std::uint64_t acces
         stage_.guards().guard(0, first_page, last_page + 1 - first_page, [&](const GuardHit&) {
             if (is_done || --left > 0) return AtGuard::step;
             is_done = true;
-            play(next.actions);
+            act(next.actions);
             return AtGuard::release;
         });
     });
@@ -320,7 +332,7 @@ void RowPlayer::hold_at(const HoldAt& hold, std::uint64_t access) {
     stage_.guards().guard(0, hold.page, 1, [&](const GuardHit& hit) {
         if (held || --left > 0) return AtGuard::step;
         held = true;
-        play(hold.meanwhile);
+        act(hold.meanwhile);
         stage_.holding().hold_while(hit.tid, others_are_busy,
                                     std::chrono::milliseconds(hold.at_most_ms));
         play(hold.afterwards);
@@ -366,6 +378,13 @@ CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const
     player.play(setup.before_start);
     stage.start();
     player.play(steps);
+    // A refused buffer is judged, whatever the walks have shown.
+    bool has_ended = false;
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+        has_ended = has_ended || stage.testee().has_ended(cpu);
+    if (player.has_walked_in_vain() && !has_ended)
+        stage.findings().played_in_part(
+            "the consumer made no access before which the case acts, so only the rest was played");
     return stage.finish();
 }
 

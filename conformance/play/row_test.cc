@@ -4,6 +4,7 @@
 // can be shrunk. A correct consumer passes.
 #include "conformance/play/row.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -34,6 +35,13 @@ const Row kRows[] = {
       BeforeEachAccess{.actions = {FutexWake{}}, .spurious_wakes = 3},
       BeforeEachAccess{.actions = {Emit{}}, .after = Disturbance::lapped}, Asleep{}},
      {.cpus = 2, .capacity = kUnusualCapacity}},
+    {{"5.1.8.1/t-none", Level::must, "5.1.8.1", "t", "d", "e"},
+     {Asleep{}, HoldAt{.access = 1000, .wake = {Emit{}}, .meanwhile = {Emit{}}}},
+     kOneCpu},
+    // Pages with more accesses than a walk has.
+    {{"5.1.8.1/t-far", Level::must, "5.1.8.1", "t", "d", "e"},
+     {Asleep{}, BeforeAccessTo{.wake = {Emit{1, 8000}}, .actions = {}, .pages = 20}},
+     kOneCpu},
 };
 
 class RowTest : public testing::Test {
@@ -116,6 +124,24 @@ TEST_F(RowTest, EachWalkCanBePlayedAlone) {
         const CaseOutcome one = play("c_consumer", 2, schedule_of(steps, 1, {&point, 1}));
         EXPECT_EQ(one.verdict, Verdict::pass) << "step " << number << ": " << one.message;
     }
+}
+
+TEST_F(RowTest, APassReportsThatNoActionTookPlace) {
+    for (const std::size_t row : {std::size_t{0}, std::size_t{2}}) {
+        const CaseOutcome all = play("c_consumer", row);
+        EXPECT_EQ(all.message, "") << cases_[row].id;
+    }
+    const CaseOutcome none = play("c_consumer", 3);
+    EXPECT_EQ(none.verdict, Verdict::pass);
+    EXPECT_THAT(none.message, testing::HasSubstr("no access before which the case acts"));
+}
+
+// The C example reads 8 bytes at a time, and a walk has 159 accesses at most.
+TEST_F(RowTest, APassReportsAWalkThatEndedEarly) {
+    settings_.timeout_scale = 100;  // no limit of time ends the walk
+    const CaseOutcome outcome = play("c_consumer", 4);
+    EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
+    EXPECT_THAT(outcome.message, testing::HasSubstr("ended at access 159"));
 }
 
 // Without the steps that wake it, the consumer makes no access.

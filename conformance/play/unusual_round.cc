@@ -173,7 +173,7 @@ bool UnusualRound::make_behind(const GuardHit& hit) {
 }
 
 std::uint8_t UnusualRound::need_wake() const {
-    return stage_.rings().need_wake(stage_.rings().history().present_buffer(0));
+    return stage_.rings().backend().need_wake(stage_.rings().history().present_buffer(0));
 }
 
 std::size_t UnusualRound::buffers_told() const {

@@ -13,10 +13,18 @@ namespace kmes::conformance {
 
 void AccessPlaces::add(const Timeline& timeline, const CodePlace& code,
                        std::shared_ptr<const tracing::StackSnapshot> stack, std::string field) {
+    put(timeline, {code, std::move(stack), std::move(field)});
+}
+
+void AccessPlaces::add_call(const Timeline& timeline, const CallSite& site) {
+    if (site.stack) put(timeline, {site.code, site.stack, "", true});
+}
+
+void AccessPlaces::put(const Timeline& timeline, Place place) {
     if (std::exchange(left_out_, timeline.left_out()) != timeline.left_out())
         places_.erase(places_.upper_bound(Timeline::kFirst),
                       places_.upper_bound(Timeline::kFirst + timeline.left_out()));
-    places_[timeline.last_number()] = {code, std::move(stack), std::move(field)};
+    places_[timeline.last_number()] = std::move(place);
 }
 
 void AccessPlaces::put_into(Timeline& timeline) const {
@@ -37,8 +45,10 @@ void AccessPlaces::put_into(Timeline& timeline) const {
         TimelineStep* step = timeline.find(number);
         if (step == nullptr) continue;
         const std::vector<CodeFrame>& found = frames[number];
+        const std::size_t index = authors_frame(found, is_of_several_places);
+        if (place.is_call && found[index].is_library) continue;
         step->instruction = place.code.told().text;
-        step->source = frame_text(found, authors_frame(found, is_of_several_places));
+        step->source = frame_text(found, index);
     }
 }
 

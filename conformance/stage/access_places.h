@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Where the accesses of a timeline are in the code of the testee. Each is noted when it happens,
-// and looked up once, when the run has failed: what a line tells depends on the other accesses that
-// come through the same function. Knows no rings and no verdict.
+// Finds the place in the code of the testee for each access and system call of a timeline. Each one
+// is stored when it happens. The places are looked up once, after the run has failed, because the
+// line for a step depends on other accesses of the same function. Knows no rings and no verdict.
 #ifndef KMES_CONFORMANCE_STAGE_ACCESS_PLACES_H_
 #define KMES_CONFORMANCE_STAGE_ACCESS_PLACES_H_
 
@@ -12,16 +12,20 @@
 #include <string>
 
 #include "conformance/model/timeline.h"
+#include "conformance/tracer/events.h"
 #include "conformance/tracer/types.h"
 
 namespace kmes::conformance {
 
 class AccessPlaces {
   public:
-    // The code of the last step of the timeline. `field` names what is accessed: a field of the
-    // metadata page, or the data; empty if that is not known. `stack` may be null.
+    // Adds the code of the last step of the timeline. `field` names the accessed field of the
+    // metadata page, or is "data"; empty: unknown. `stack` may be null.
     void add(const Timeline& timeline, const CodePlace& code,
              std::shared_ptr<const tracing::StackSnapshot> stack, std::string field);
+    // Adds the system call of the last step of the timeline. Its place is shown only if the caller
+    // is outside of libraries.
+    void add_call(const Timeline& timeline, const CallSite& site);
     // Sets `instruction` and `source` of the steps.
     void put_into(Timeline& timeline) const;
 
@@ -30,8 +34,11 @@ class AccessPlaces {
         CodePlace code;
         std::shared_ptr<const tracing::StackSnapshot> stack;
         std::string field;
+        bool is_call = false;
     };
-    std::map<std::uint64_t, Place> places_;  // by the number of the step
+    void put(const Timeline& timeline, Place place);
+
+    std::map<std::uint64_t, Place> places_;  // key: the number of the step
     std::uint64_t left_out_ = 0;
 };
 

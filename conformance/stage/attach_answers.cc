@@ -28,7 +28,10 @@ AttachAnswer AttachAnswers::next(const Rings& rings) {
         return answer;
     }
     answer.device = rings.backend().attach_device();
-    if (answer.device) return answer;
+    if (answer.device) {
+        answer.buffers.resize(rings.cpus());
+        return answer;
+    }
     const History& history = rings.history();
     for (std::uint32_t cpu = 0; cpu < rings.cpus(); ++cpu) {
         const BufferIndex index = history.present_buffer(cpu);

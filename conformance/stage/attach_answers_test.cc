@@ -32,7 +32,7 @@ TEST_F(AttachAnswersTest, BeginWithTheErrorsOfTheCase) {
     EXPECT_EQ(answers_.next(rings_).error, 0);
 }
 
-TEST_F(AttachAnswersTest, SayAnotherCapacity) {
+TEST_F(AttachAnswersTest, ReportAnotherCapacity) {
     EXPECT_FALSE(answers_.reports_other_capacity());
     answers_.set_reported_capacity(4096);
     EXPECT_TRUE(answers_.reports_other_capacity());
@@ -40,7 +40,7 @@ TEST_F(AttachAnswersTest, SayAnotherCapacity) {
     EXPECT_EQ(answers_.served(rings_, buffer(0)).expected_mapping_bytes, kMetadataBytes + 2 * 4096);
 }
 
-TEST_F(AttachAnswersTest, AreTheModulesWithADevice) {
+TEST_F(AttachAnswersTest, AreThoseOfTheModuleWithADevice) {
     settings_.device = "/dev/kmes";
     EXPECT_THROW(answers_.set_reported_capacity(4096), Stop);
     EXPECT_THROW(answers_.set_least_fd(100), Stop);

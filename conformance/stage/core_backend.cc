@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Buffers in memory files of this process, written by the core as it is compiled into the suite.
-// Compiled once for each form of the layout that has a core of its own: see ring_backend.h,
+// The backend with buffers in memory files of this process, to which the core of the suite writes.
+// Compiled once for each form of the layout that has its own core: see ring_backend.h and
 // core_forms.h.
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@
 namespace kmes::conformance {
 namespace {
 
-// Wakes whoever waits on the word, at once.
+// Wakes all threads that wait on the word, and returns their number.
 std::uint64_t wake_all(const void* word) {
     const long woken = syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
     return woken > 0 ? static_cast<std::uint64_t>(woken) : 0;
@@ -55,6 +55,7 @@ class CoreBackend : public RingBackend {
     int nudge(std::uint32_t cpu, BufferIndex buffer) override {
         return kmes_buffer_nudge(core(cpu), memories_.at(buffer)->buffer());
     }
+    void set_waking(bool waking) override { is_waking_ = waking; }
     std::uint64_t wake(BufferIndex buffer) override {
         return wake_all(memories_.at(buffer)->futex_word());
     }
@@ -72,7 +73,7 @@ class CoreBackend : public RingBackend {
     ServedBuffer served(BufferIndex buffer) const override;
 
   private:
-    // One CPU of the core, with the platform that it gets here: the clock, and wakes at once.
+    // One CPU of the core, with its platform: the clock of the backend, and immediate wakes.
     struct Producer {
         explicit Producer(CoreBackend& backend);
 
@@ -93,6 +94,7 @@ class CoreBackend : public RingBackend {
     std::uint64_t least_file_bytes_ = 0;
     std::uint64_t clock_ns_ = 0;
     std::uint64_t wakes_ = 0;
+    bool is_waking_ = true;
 };
 
 CoreBackend::Producer::Producer(CoreBackend& backend) : owner(backend) {
@@ -102,6 +104,7 @@ CoreBackend::Producer::Producer(CoreBackend& backend) : owner(backend) {
     };
     platform.queue_wake = [](void* context, kmes_buffer* buffer) {
         CoreBackend& backend = static_cast<Producer*>(context)->owner;
+        if (!backend.is_waking_) return;
         ++backend.wakes_;
         backend.on_wake_(wake_all(buffer->shared.futex_counter));
     };
@@ -126,7 +129,7 @@ void CoreBackend::create(const BackendSetup& setup, OnWake on_wake) {
     for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
         BufferMemory& memory = add_memory(setup.capacity_bytes, cpu, setup.start_positions.at(cpu),
                                           setup.first_generation);
-        // Before anybody can see it: a buffer that has woken often.
+        // Before a consumer can attach: the counter of a buffer that has woken often.
         memory.buffer()->futex_counter = setup.first_futex_counter;
         *memory.futex_word() = setup.first_futex_counter;
         producers_.push_back(std::make_unique<Producer>(*this));
@@ -143,7 +146,8 @@ int CoreBackend::reserve(std::uint32_t cpu, const kmes_event_input& input) {
     return result;
 }
 
-// As if it had been done: the core's own knowledge, and the positions in the page.
+// Sets the private state of the core and the positions in the page, as if it had written the
+// events.
 void CoreBackend::outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events) {
     kmes_buffer& buffer = *core(cpu)->buffer;
     core(cpu)->sequence += events;

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "conformance/model/step_texts.h"
+
 namespace kmes::conformance {
 
 std::string field_names(std::span<const Field> fields, std::uint64_t offset, std::uint64_t bytes) {

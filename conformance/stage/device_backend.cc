@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Buffers of the kernel module: each stage has a world of its own (<linux/kmes_test.h>), with CPUs
-// that are no processors of the machine. Every operation is one ioctl; what the producer knows is
-// asked for behind each one. See ring_backend.h.
+// The backend with buffers of the kernel module. Each stage has its own world
+// (<linux/kmes_test.h>), whose CPUs are not processors of the machine. Every operation is one
+// ioctl, and another ioctl then reads the state of the producer. See ring_backend.h.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/kmes_test.h>
@@ -12,8 +12,10 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
 #include <utility>
 
+#include "conformance/model/layout.h"
 #include "conformance/stage/ring_backend.h"
 
 namespace kmes::conformance {
@@ -61,7 +63,7 @@ class DeviceBackend : public RingBackend {
         int fd = -1;
         std::uint8_t* base = nullptr;
         std::uint64_t capacity_bytes = 0;
-        // As of the last operation; of a retired one nothing but the counter changes, by nudges.
+        // As of the last operation. In a retired buffer only the counter changes, by nudges.
         ProducerState state;
     };
 
@@ -72,7 +74,7 @@ class DeviceBackend : public RingBackend {
     int act(kmes_test_operation operation);
     int act(std::uint32_t cpu, kmes_test_verb verb) { return act(operation(verb, cpu)); }
     kmes_test_state ask_state(std::uint32_t cpu) const;
-    void look(std::uint32_t cpu);
+    void read_state(std::uint32_t cpu);
     void settle();
     void adopt(std::uint64_t capacity_bytes);
 
@@ -81,8 +83,8 @@ class DeviceBackend : public RingBackend {
     std::uint32_t id_ = 0;
     OnWake on_wake_;
     std::vector<KernelBuffer> buffers_;
-    std::vector<std::uint64_t> asked_for_;  // by CPU: wakes that its emissions have asked for
-    // What the next look at the clock gives, where that is known.
+    std::vector<std::uint64_t> wakes_queued_;  // by CPU: the wakes that its emissions have queued
+    // The next time of the world's clock, if it is known.
     std::optional<std::uint64_t> next_clock_ns_;
     std::uint64_t wakes_ = 0;
     std::uint64_t threads_woken_ = 0;
@@ -122,14 +124,14 @@ void DeviceBackend::create(const BackendSetup& setup, OnWake on_wake) {
         throw SuiteError(what);
     }
     id_ = world.id;
-    asked_for_.resize(setup.cpus);
+    wakes_queued_.resize(setup.cpus);
     for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
         adopt(setup.capacity_bytes);
-        look(cpu);
+        read_state(cpu);
     }
 }
 
-// The next buffer of the world becomes the runner's as well.
+// Opens and maps the next buffer of the world.
 void DeviceBackend::adopt(std::uint64_t capacity_bytes) {
     KernelBuffer& buffer = buffers_.emplace_back();
     buffer.capacity_bytes = capacity_bytes;
@@ -166,7 +168,8 @@ kmes_test_operation DeviceBackend::event_operation(kmes_test_verb verb, std::uin
     return event;
 }
 
-// The result of the operation; a device that does not do it is an error of the set-up.
+// Performs the operation and returns its result. Throws NotStageable if memory is short, and
+// SuiteError if the device refuses the operation.
 std::int64_t DeviceBackend::perform(kmes_test_operation& operation) const {
     if (ioctl(fd_, KMES_TEST_IOC_OPERATE, &operation) == 0) return operation.result;
     const std::string what = fmt::format("{}: operation {} on CPU {}: {}", path_, operation.verb,
@@ -183,24 +186,25 @@ kmes_test_state DeviceBackend::ask_state(std::uint32_t cpu) const {
     return state;
 }
 
-// An operation of a producer, and what it has changed. A wake that it asked for has been issued
-// when this returns.
+// Performs an operation of a producer, and reads its new state. Returns after the wakes that it
+// queued have been issued.
 int DeviceBackend::act(kmes_test_operation operation) {
     const auto result = static_cast<int>(perform(operation));
-    look(operation.cpu);
+    read_state(operation.cpu);
     return result;
 }
 
-void DeviceBackend::look(std::uint32_t cpu) {
+void DeviceBackend::read_state(std::uint32_t cpu) {
     const kmes_test_state state = ask_state(cpu);
     KernelBuffer& present = buffers_.at(state.buffer);
     present.state = {state.tail, state.published, state.futex_counter};
-    if (state.statistics.wakes == asked_for_.at(cpu)) return;
-    asked_for_[cpu] = state.statistics.wakes;
+    if (state.statistics.wakes == wakes_queued_.at(cpu)) return;
+    wakes_queued_[cpu] = state.statistics.wakes;
     settle();
 }
 
-// The module issues wakes behind the emission, from a thread of its own (E16).
+// Waits until the module has issued the queued wakes: its own thread does so after the emission
+// (E16).
 void DeviceBackend::settle() {
     kmes_test_operation wait = operation(KMES_TEST_SETTLE, 0);
     perform(wait);
@@ -210,7 +214,7 @@ void DeviceBackend::settle() {
     on_wake_(state.threads_woken - std::exchange(threads_woken_, state.threads_woken));
 }
 
-// Set once, the clock of the world moves on with each event as the stage's does.
+// After a set, the clock of the world advances with each event, as the stage's clock does.
 void DeviceBackend::set_clock(std::uint64_t ns) {
     if (next_clock_ns_ != ns) {
         kmes_test_operation clock = operation(KMES_TEST_CLOCK, 0);
@@ -225,7 +229,7 @@ int DeviceBackend::emit(std::uint32_t cpu, const kmes_event_input& input, EmitSt
     kmes_test_operation event = event_operation(KMES_TEST_EMIT, cpu, input);
     event.style = style == EmitStyle::kernel ? 0 : 1;
     const int result = act(event);
-    // Who knows whether one that is turned away has looked at the clock.
+    // A refused event may have read the clock or not.
     if (result != 0) next_clock_ns_.reset();
     return result;
 }
@@ -259,7 +263,7 @@ int DeviceBackend::swap(std::uint32_t cpu, std::uint64_t capacity_bytes,
     if (result != 0) return result;
     ++buffers_.at(old_buffer).state.futex_counter;  // E3
     adopt(capacity_bytes);
-    look(cpu);
+    read_state(cpu);
     settle();
     return 0;
 }
@@ -282,7 +286,7 @@ std::uint64_t DeviceBackend::wake(BufferIndex buffer) {
     kmes_test_operation wake = operation(KMES_TEST_WAKE, 0);
     wake.buffer = static_cast<std::uint32_t>(buffer);
     const std::int64_t woken = perform(wake);
-    // None of the producer's.
+    // This wake is not one of the producer's wakes.
     const kmes_test_state state = ask_state(0);
     wakes_ = state.wakes_issued;
     threads_woken_ = state.threads_woken;
@@ -304,6 +308,7 @@ ServedBuffer DeviceBackend::served(BufferIndex index) const {
     served.metadata_fd = buffers_.at(index).fd;
     served.is_kernel_buffer = true;
     served.capacity_bytes = buffers_.at(index).capacity_bytes;
+    served.metadata_bytes = kMetadataBytes;
     return served;
 }
 
@@ -312,6 +317,35 @@ ServedBuffer DeviceBackend::served(BufferIndex index) const {
 std::unique_ptr<RingBackend> make_device_backend(const std::string& path) {
     return std::make_unique<DeviceBackend>(path);
 }
+
+namespace {
+
+// True if the buffers of the world have the form of this run (layouts.md, in docs/ or
+// /usr/share/doc/kmes-conformance). The module maps a buffer only with its exact length, and writes
+// headers of its own form.
+bool has_form_of_this_run(int device, std::uint64_t capacity_bytes) {
+    constexpr std::string_view kType = "form";
+    kmes_test_operation emit{};
+    emit.verb = KMES_TEST_EMIT;
+    emit.type_address = address_of(kType.data());
+    emit.type_len = kType.size();
+    kmes_test_operation open{};
+    open.verb = KMES_TEST_OPEN;
+    if (ioctl(device, KMES_TEST_IOC_OPERATE, &emit) != 0 ||
+        ioctl(device, KMES_TEST_IOC_OPERATE, &open) != 0 || open.result < 0)
+        return true;  // a later operation reports the error
+    const auto buffer = static_cast<int>(open.result);
+    const std::uint64_t bytes = kMetadataBytes + 2 * capacity_bytes;
+    void* const base = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, buffer, 0);
+    close(buffer);
+    if (base == MAP_FAILED) return false;
+    std::uint32_t header_bytes = 0;
+    std::memcpy(&header_bytes, static_cast<std::uint8_t*>(base) + kMetadataBytes + 4, 4);
+    munmap(base, bytes);
+    return header_bytes == layout().header_bytes + kType.size();
+}
+
+}  // namespace
 
 std::string why_no_device(const std::string& path) {
     const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -322,7 +356,18 @@ std::string why_no_device(const std::string& path) {
     world.max_event_size = kLargestEventBytes;
     world.cpus = 1;
     const int error = ioctl(fd, KMES_TEST_IOC_CREATE, &world) == 0 ? 0 : errno;
+    kmes_ioctl_statistics statistics{};
+    const bool is_of_kmes =
+        error == 0 || ioctl(fd, KMES_IOC_STATISTICS, &statistics) == 0 || errno != ENOTTY;
+    const bool has_form = error != 0 || has_form_of_this_run(fd, world.capacity);
     close(fd);
+    if (!has_form)
+        return fmt::format(
+            "{}: its buffers are not of form {}; --layout says which form they are of "
+            "(layouts.md, in docs/ or /usr/share/doc/kmes-conformance)",
+            path, layout().name);
+    if (error == ENOTTY && !is_of_kmes)
+        return fmt::format("{}: no device of KMES; kmes.ko makes /dev/kmes", path);
     if (error == ENOTTY) return fmt::format("{}: no test build of the module (KMES_TEST=1)", path);
     if (error == EPERM) return fmt::format("{}: CAP_SYS_ADMIN is needed for its worlds", path);
     return error == 0 ? "" : fmt::format("{}: no world: {}", path, strerror(error));

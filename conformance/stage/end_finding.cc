@@ -20,9 +20,9 @@ namespace kmes::conformance {
 
 namespace {
 
-// The error of a futex wait after which a thread did nothing but end the consumer: "EINTR". Empty:
-// there is none, or nothing was recorded. If the thread that ended it is unknown, the last step of
-// any thread counts.
+// Returns the error of the futex wait after which a thread only ended the consumer: "EINTR". Empty:
+// there is no such wait, or nothing was recorded. If the thread that ended the consumer is unknown,
+// the last step of any thread counts.
 std::string_view error_of_last_wait(const Timeline& timeline) {
     constexpr std::pair<std::string_view, std::string_view> kErrors[] = {
         {"EINTR", "returns EINTR"},
@@ -48,7 +48,7 @@ std::string_view error_of_last_wait(const Timeline& timeline) {
     return "";
 }
 
-// Whatever the case tests, a consumer that takes an interrupted wait for an error breaks 5.1.8.2.
+// In every case, a consumer that treats an interrupted wait as an error breaks 5.1.8.2.
 bool blame_last_wait(const Timeline& timeline, Finding& finding) {
     const std::string_view error = error_of_last_wait(timeline);
     if (error.empty()) return false;
@@ -58,7 +58,7 @@ bool blame_last_wait(const Timeline& timeline, Finding& finding) {
     return true;
 }
 
-// Why it gave up, as far as that is to be seen.
+// Adds the reason of an early end, if it is visible.
 Finding with_reason(const StageParts& parts, Finding finding, const Ended& ended) {
     const int error = parts.testee.attaches().empty() ? 0 : parts.testee.attaches().back().error;
     if (error != 0) {
@@ -141,7 +141,8 @@ void stop_ended(StageParts& parts) {
         throw GivenUp{};
     if (const std::optional<Finding> first = parts.findings.take_first()) stop_with(*first);
     if (end->kind != EndKind::kExited || end->exit_status != 0) {
-        if (const char* call = parts.testee.tracer().call_refused_by_guards(); call != nullptr)
+        if (const char* call = parts.testee.tracer().effects().call_refused_by_guards;
+            call != nullptr)
             stop_inconclusive(fmt::format(
                 "the consumer exited after {} failed with EFAULT on a guarded page. In the judged "
                 "run, copy by loads, or by write, writev, sendmsg, vmsplice or process_vm_readv",

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "conformance/model/run_record.h"
+#include "conformance/model/step_texts.h"
 #include "conformance/oracle/judge.h"
 #include "conformance/stage/data_names.h"
 #include "conformance/stage/end_finding.h"
@@ -37,7 +38,8 @@ void Ending::emit_ends() {
     if (has_begun_) return;
     has_begun_ = true;
     for (std::uint32_t cpu = 0; cpu < parts_.cpus(); ++cpu) {
-        if (!parts_.testee.has_ended(cpu)) parts_.rings->emit(cpu, parts_.rings->make_end());
+        if (!parts_.testee.has_ended(cpu))
+            parts_.rings->emit(cpu, parts_.rings->events().make_end());
     }
 }
 
@@ -98,9 +100,9 @@ CaseOutcome Ending::finish_tolerant() {
     };
     parts_.waits.while_pending(
         [&] {
-            // It is right to stay, and cannot be blamed for a rest that is told too soon.
+            // The testee may stay from now on, so a rest that is detected too early blames no one.
             may_stay_ = sound_cpus_ended();
-            if (!end && may_stay_ && parts_.liveness.is_at_rest()) asleep_for_good = true;
+            if (!end && may_stay_ && parts_.liveness.check_for_rest()) asleep_for_good = true;
             return !end && !asleep_for_good;
         },
         [&] { return !sound_cpus_ended(); }, "an exit or a sleep");
@@ -129,7 +131,7 @@ CaseOutcome Ending::judge_run(const JudgeOptions& options, std::optional<Finding
     return make_outcome(all, by_driver, options);
 }
 
-// Everything that is needed to judge this run again, to run it again and to see it.
+// Returns all data to judge this run again, to repeat it and to show it.
 std::shared_ptr<RunRecord> Ending::make_record(const std::vector<Finding>& findings,
                                                const std::vector<Finding>& by_driver,
                                                const JudgeOptions& options) {
@@ -144,14 +146,14 @@ std::shared_ptr<RunRecord> Ending::make_record(const std::vector<Finding>& findi
     record->findings = findings;
     record->timeline = parts_.recorder.timeline();
     if (!parts_.testee.has_tracer()) return record;
-    const std::string text = parts_.testee.tracer().standard_error();
+    const std::string text = parts_.testee.tracer().output().standard_error();
     record->standard_error =
         text.substr(text.size() - std::min(text.size(), kStandardErrorBytesKept));
     return record;
 }
 
-// The process that has called kmes_attach is the consumer (contract). A child that it makes
-// afterwards has its buffers, and may read them or sleep on them; the suite does not follow it.
+// The process that has called kmes_attach is the consumer (contract). A later child inherits its
+// buffers, and may read them or sleep on them. The suite does not follow the child.
 void Ending::stop_at_child(const Finding& finding) const {
     if (!parts_.testee.has_forked()) return;
     stop_inconclusive(fmt::format(
@@ -160,9 +162,13 @@ void Ending::stop_at_child(const Finding& finding) const {
         finding.message));
 }
 
-CaseOutcome Ending::make_outcome(const std::vector<Finding>& findings,
-                                 const std::vector<Finding>& by_driver,
+CaseOutcome Ending::make_outcome(std::vector<Finding> findings, std::vector<Finding> by_driver,
                                  const JudgeOptions& options) {
+    // A thread has the same name in the message and in the trace.
+    for (std::vector<Finding>* all : {&findings, &by_driver}) {
+        for (Finding& finding : *all)
+            finding.message = parts_.recorder.with_thread_numbers(finding.message);
+    }
     if (!findings.empty()) stop_at_child(findings.front());
     CaseOutcome outcome;
     outcome.verdict = findings.empty() ? Verdict::pass : Verdict::fail;
@@ -178,21 +184,22 @@ CaseOutcome Ending::make_outcome(const std::vector<Finding>& findings,
     for (std::size_t i = 1; i < findings.size(); ++i)
         text += fmt::format("also {} {}: {}\n", findings[i].clause, finding_name(findings[i].code),
                             findings[i].message);
-    for (const std::string& line : parts_.findings.notes()) text += line + "\n";
+    for (const std::string& line : parts_.findings.notes())
+        text += parts_.recorder.with_thread_numbers(line) + "\n";
     if (const std::uint64_t lost =
-            parts_.testee.has_tracer() ? parts_.testee.tracer().lost_stops() : 0;
+            parts_.testee.has_tracer() ? parts_.testee.tracer().effects().lost_stops : 0;
         lost > 0)
         text += fmt::format("stops of threads that the kernel did not report: {}\n", lost);
     outcome.details = text;
     if (findings.empty()) return outcome;
     parts_.recorder.finish(findings.front());
     if (const std::string cause = stale_capacity_of(parts_.recorder.timeline()); !cause.empty())
-        outcome.message += "; the cause: the consumer " + cause;
+        outcome.message += std::string(kTheCause) + cause;
     const std::shared_ptr<RunRecord> record = make_record(findings, by_driver, options);
     outcome.record = record;
     if (!parts_.testee.has_tracer()) return outcome;
     outcome.details +=
-        block("standard error of the testee", parts_.testee.tracer().standard_error());
+        block("standard error of the testee", parts_.testee.tracer().output().standard_error());
     for (const Finding& finding : findings) {
         if (!finding.cpu || *finding.cpu >= parts_.cpus()) continue;
         const std::string history =
@@ -215,15 +222,15 @@ CaseOutcome Ending::outcome_of(const Stop& stop) {
     parts_.testee.report().finish();
     JudgeOptions options = judge_options();
     options.cut_short = true;
-    // The judge says it of a malformed line, first of all.
+    // The judge reports a malformed line itself, as its first finding.
     const bool is_judged = stop.finding.code == FindingCode::malformed_record;
     std::vector<Finding> by_driver;
     if (!is_judged) by_driver.push_back(stop.finding);
     by_driver.insert(by_driver.end(), parts_.findings.all().begin(), parts_.findings.all().end());
     const std::vector<Finding> judged =
         judge(parts_.rings->history(), parts_.testee.records(), options);
-    // What it did before says more than that it did nothing any more. The same of one that has
-    // ended, or refused, every CPU and then exits.
+    // A finding about earlier actions of the testee explains more than a finding about its hang, or
+    // about its early exit after every CPU was ended or refused.
     const bool is_of_the_end =
         parts_.findings.stands_still() ||
         (stop.finding.code == FindingCode::ended_too_early && parts_.testee.progress().all_ended());

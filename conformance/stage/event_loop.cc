@@ -29,7 +29,7 @@ using std::chrono::milliseconds;
 // A wait of the runner that is late by this much: the runner was descheduled, or the machine
 // stopped.
 constexpr milliseconds kLate{500};
-// How long a process that is going may take to be gone, and from one look for that to the next.
+// How long an ending process may take until it has ended, and the interval of the checks.
 constexpr milliseconds kGoing{2000};
 constexpr milliseconds kPoll{3};
 
@@ -41,7 +41,7 @@ void EventLoop::set_on_event(std::function<void(const TracerEvent&)> function) {
 
 void EventLoop::start() {
     TracerOptions options;
-    // Without a filter it can be let go of (Tracer::detach).
+    // The tracer can detach only without a seccomp filter (Tracer::detach).
     if (parts_.settings.debug) options.interception = Interception::kEveryCall;
     options.stepping = stepping_of(parts_.settings.stepper);
     options.keep_stacks = parts_.recorder.on();
@@ -53,33 +53,39 @@ void EventLoop::start() {
 }
 
 void EventLoop::connect(Tracer& tracer) {
-    tracer.set_attach_handler([this](const AttachRequest& request) {
+    tracer.handlers().attach = [this](const AttachRequest& request) {
         parts_.hooks.attach(request);
         return parts_.attach_answers.next(*parts_.rings);
-    });
-    tracer.set_attach_call(attach_call_of(layout()));
-    tracer.set_least_fd(parts_.attach_answers.least_fd());
-    parts_.rings->set_on_buffer([this](BufferIndex buffer) { serve(buffer); });
+    };
+    tracer.set_attach_call(attach_call_of(layout()), parts_.attach_answers.least_fd());
+    tracer.handlers().is_interrupted = [this] { return parts_.settings.stop->load(); };
+    parts_.rings->set_observer(*this);
     if (parts_.guards.has_plain_guard()) {
-        tracer.set_guard_handler([this](const GuardHit& hit) {
+        tracer.handlers().guarded_access = [this](const GuardHit& hit) {
             note_access(hit);
-            return parts_.guards.is_plain(hit) ? GuardAnswer::kStep : GuardAnswer::kEvent;
-        });
+            return parts_.guards.count_if_plain(hit) ? GuardAnswer::kStep : GuardAnswer::kEvent;
+        };
     }
     if (parts_.hooks.wants_calls()) {
-        tracer.set_call_handler([this](pid_t tid, long number) {
+        tracer.handlers().call = [this](pid_t tid, long number) {
             if (parts_.hooks.holds_at_call(tid, number)) parts_.testee.tracer().hold(tid);
-        });
+        };
     }
     if (parts_.hooks.wants_report_writes()) {
-        tracer.set_report_write_handler([this](const ReportWrite& write) {
+        tracer.handlers().report_write = [this](const ReportWrite& write) {
             for (const auto& monitor : parts_.monitors) monitor->writes_report(write);
             if (parts_.hooks.holds_at(write)) parts_.testee.tracer().hold(write.tid);
-        });
+        };
     }
 }
 
-void EventLoop::serve(BufferIndex buffer) {
+void EventLoop::before_operation() {
+    parts_.waits.let_fall_asleep_again();
+    parts_.testee.read_report();
+    parts_.rings->history().set_report_bytes(parts_.testee.records().bytes_fed());
+}
+
+void EventLoop::on_buffer(BufferIndex buffer) {
     const ServedBuffer served = parts_.attach_answers.served(*parts_.rings, buffer);
     parts_.buffers.serve(buffer, parts_.testee.tracer().add_buffer(served));
 }
@@ -91,7 +97,7 @@ void EventLoop::pump(TimePoint deadline) {
     const TracerEvent event = parts_.testee.tracer().wait(deadline);
     const Clock::duration late = Clock::now() - deadline;
     if (late > kLate) parts_.clock.exclude(late);
-    // What was written before the event comes before it in the timeline, too.
+    // Lines that were written before the event also precede it in the timeline.
     if (parts_.recorder.on()) parts_.testee.read_report();
     handle(event);
     parts_.testee.read_report();
@@ -102,6 +108,7 @@ bool EventLoop::has_gone_or_stop() {
     const std::optional<Ended>& end = parts_.testee.end();
     Patience patience(kGoing);
     while (!end && !patience.is_over(tracer.testee_threads())) {
+        if (parts_.settings.stop->load()) throw SuiteError("interrupted");
         const TracerEvent event = tracer.wait(Clock::now() + kPoll);
         if (const auto* ended = std::get_if<Ended>(&event)) on(*ended);
     }
@@ -114,7 +121,7 @@ void EventLoop::handle(const TracerEvent& event) {
     if (std::holds_alternative<TimedOut>(event)) return;
     if (on_event_) {
         on_event_(event);
-        parts_.clock.note_work();  // a person has taken their time
+        parts_.clock.note_work();  // the person at the debugger may have taken long
     }
     if (const auto* attached = std::get_if<Attached>(&event)) return on(*attached);
     if (const auto* mapped = std::get_if<Mapped>(&event)) return on(*mapped);
@@ -129,7 +136,7 @@ void EventLoop::handle(const TracerEvent& event) {
 void EventLoop::on(const Attached& event) {
     parts_.clock.note_change();
     parts_.testee.note(event);
-    parts_.recorder.attached(event);
+    parts_.recorder.testee().attached(event);
     if (event.error != 0) return;
     parts_.liveness.note_attach(event);
     parts_.hooks.attached(event);
@@ -138,7 +145,7 @@ void EventLoop::on(const Attached& event) {
 void EventLoop::on(const Mapped& event) {
     parts_.clock.note_change();
     parts_.testee.note(event);
-    parts_.recorder.mapped(event);
+    parts_.recorder.testee().mapped(event);
     const BufferIndex buffer = parts_.buffers.index_of(event.buffer).value();
     if (event.error == 0) {
         if (parts_.buffers.note_mapped(buffer, event.mapping.id, event.tid))
@@ -154,7 +161,7 @@ void EventLoop::on(const Mapped& event) {
 
 void EventLoop::on(const FutexWait& event) {
     const bool is_nap = parts_.wait_log.enter(event);
-    parts_.recorder.wait_begins(event);
+    parts_.recorder.testee().wait_begins(event);
     for (const auto& monitor : parts_.monitors) monitor->wait_begins(event);
     if (!is_nap) parts_.clock.note_change();
     for (const FutexWord& word : event.words) {
@@ -169,19 +176,19 @@ void EventLoop::on(const FutexWaitEnd& event) {
     if (!end->had_limit && !end->is_interrupted) parts_.clock.note_change();
     parts_.hooks.wait_end(event);
     parts_.wait_log.forget(event);
-    const std::int64_t told = parts_.hooks.wake_result();
-    const bool is_told = told != 0 && event.result == 0 && !event.thread_ended;
-    parts_.recorder.wait_ends(event, is_told ? told : 0);
-    if (!is_told) return;
-    // Only a wait with a limit can reach it.
-    if (told == -ETIMEDOUT && !end->had_limit) return;
-    parts_.testee.tracer().set_wait_result(event.tid, told);
+    const std::int64_t result = parts_.hooks.wake_result();
+    const bool is_replaced = result != 0 && event.result == 0 && !event.thread_ended;
+    parts_.recorder.testee().wait_ends(event, is_replaced ? result : 0);
+    if (!is_replaced) return;
+    // Only a wait with a limit can time out.
+    if (result == -ETIMEDOUT && !end->had_limit) return;
+    parts_.testee.tracer().set_wait_result(event.tid, result);
     parts_.hooks.count_wake_result();
 }
 
 void EventLoop::on(const WriteFault& event) {
     parts_.clock.note_work();
-    parts_.recorder.access_refused(event);
+    parts_.recorder.accesses().refused(event);
     for (const auto& monitor : parts_.monitors) monitor->store_refused(event);
 }
 
@@ -212,7 +219,7 @@ void EventLoop::on(const Executed& event) {
             "process {} replaced its program (execve) after it had mapped buffers, which the "
             "suite does not follow. Map them in the program that reads them in the judged run",
             event.pid));
-    // As before the first attach: the program that maps is the testee.
+    // As before the first attach: the program that maps the buffers is the testee.
     parts_.wait_log.forget_all();
     parts_.findings.note(
         fmt::format("process {} replaced its program before it mapped a buffer", event.pid));
@@ -228,14 +235,15 @@ void EventLoop::on(const OutputLimit& event) {
 
 void EventLoop::on(const TracerTrouble& event) {
     if (event.reason == TracerTrouble::Reason::not_followed) stop_inconclusive(event.what);
-    // Before its end is looked at: a refused consumer exits.
+    // Reported before the end of the consumer: a consumer without the rights exits.
     if (event.reason == TracerTrouble::Reason::its_rights)
         stop_inconclusive(event.what +
                           "; the suite serves kmes_attach and each mmap by openat in the "
                           "consumer: change user, root folder, filter or process namespace "
                           "only after the last of these calls");
-    // A process that is ending refuses every action in it.
+    // In an ending process every action fails.
     if (has_gone_or_stop()) return;
+    if (event.reason == TracerTrouble::Reason::stuck) stop_inconclusive(event.what);
     throw SuiteError("tracer: " + event.what);
 }
 

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "conformance/stage/rings.h"
+#include "conformance/stage/rings_observer.h"
 #include "conformance/tracer/events.h"
 #include "conformance/tracer/types.h"
 
@@ -16,26 +17,28 @@ namespace kmes::conformance {
 class Tracer;
 struct StageParts;
 
-class EventLoop {
+class EventLoop : private RingsObserver {
   public:
     explicit EventLoop(StageParts& parts) : parts_(parts) {}
-    // Called at each event before anything else.
+    // Sets a function that is called at each event before the stage acts on the event.
     void set_on_event(std::function<void(const TracerEvent&)> function);
 
     // Starts the testee.
     void start();
-    // Lets the testee run until the next event, or until `deadline`, and acts on the event.
+    // Runs the testee until the next event or until `deadline`, and acts on the event.
     void pump(TimePoint deadline);
-    // Events are being acted on: threads stand still for that.
+    // True while the stage waits for an event or acts on it. Threads are stopped for the event.
     bool is_in_pump() const { return is_in_pump_; }
-    // An action on a thread may have failed because its process ends: the testee does that, and its
-    // end says more. True: it has ended every CPU before, and may end whatever its other threads
-    // do. Throws Stop if it has ended too early. False: it lives.
+    // Call it after an action on a thread has failed: the process may be about to end. Returns
+    // false if the process lives. Returns true if it has ended after the end of every CPU, when it
+    // may exit at any time. Throws Stop if it has ended earlier.
     bool has_gone_or_stop();
 
   private:
     void connect(Tracer& tracer);
-    void serve(BufferIndex buffer);
+    // RingsObserver: the history learns how much of the report existed before the operation.
+    void before_operation() override;
+    void on_buffer(BufferIndex buffer) override;
     void handle(const TracerEvent& event);
     void on(const Attached& event);
     void on(const Mapped& event);

@@ -10,7 +10,7 @@
 namespace kmes::conformance {
 namespace {
 
-TEST(Findings, AreTakenInTheOrderInWhichTheyCame) {
+TEST(Findings, AreTakenInTheirOrder) {
     Findings findings;
     findings.blame("5.1.8", "first");
     findings.blame("5.1.7", "second");
@@ -24,7 +24,7 @@ TEST(Findings, AreTakenInTheOrderInWhichTheyCame) {
     EXPECT_FALSE(findings.take_first());
 }
 
-TEST(Findings, KnowAHangFromAStandstillForGood) {
+TEST(Findings, DistinguishAHangFromABlockForGood) {
     Findings findings;
     EXPECT_FALSE(findings.stands_still());
     findings.note_standstill(false);

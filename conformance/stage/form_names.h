@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Other names for all that the core and the memory of its buffers define. The build includes this
- * first where it compiles them for a form of the layout other than A (KMES_FORM, KMES_LAYOUT), so
- * that one program can have several. form_names_test finds a name that is missing here.
+ * Renames all symbols of the core and of the memory of its buffers. The build includes this file
+ * first when it compiles them for a form of the layout other than A (KMES_FORM, KMES_LAYOUT), so
+ * that one program can contain several forms. form_names_test finds a name that is missing here.
  */
 #ifndef KMES_CONFORMANCE_STAGE_FORM_NAMES_H_
 #define KMES_CONFORMANCE_STAGE_FORM_NAMES_H_
@@ -41,6 +41,7 @@
 #define kmes_index_search KMES_FORM_NAME(kmes_index_search)
 #define kmes_mapping_is_same KMES_FORM_NAME(kmes_mapping_is_same)
 #define kmes_publish KMES_FORM_NAME(kmes_publish)
+#define kmes_reader_begin_count KMES_FORM_NAME(kmes_reader_begin_count)
 #define kmes_reader_bulk KMES_FORM_NAME(kmes_reader_bulk)
 #define kmes_reader_close KMES_FORM_NAME(kmes_reader_close)
 #define kmes_reader_get_place KMES_FORM_NAME(kmes_reader_get_place)

@@ -17,10 +17,13 @@ namespace kmes::conformance {
 
 namespace {
 
-// From one try to guard a page to the next.
+// The interval between two attempts to guard a page.
 constexpr std::chrono::milliseconds kGuardPoll{3};
-// After so many the recorder records no more accesses: they take some time each.
+// The recorder stops recording accesses to data after this number, because each takes some time.
+// The loads of the metadata are few and decide what the consumer does, so they have a limit of
+// their own.
 constexpr std::uint64_t kAccessesRecorded = 40000;
+constexpr std::uint64_t kMetadataAccessesRecorded = 20000;
 
 }  // namespace
 
@@ -28,7 +31,7 @@ Tracer& Guards::tracer() const {
     return parts_.testee.tracer();
 }
 
-// -- What a case guards ----------------------------------------------------------------------
+// -- Guards of a case ------------------------------------------------------------------------
 
 // Callers count all metadata as page 0.
 Guards::Pages Guards::pages_of(MappingId mapping, std::uint64_t first_page, std::uint64_t pages) {
@@ -45,12 +48,14 @@ void Guards::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pa
         throw SuiteError("the consumer has not mapped this buffer yet");
     on_guard_ = std::move(function);
     on_stepped_ = std::move(stepped);
+    bool is_mapped = false;
     for (int tries = 0; tries < kTries; ++tries) {
         const std::optional<MappingId> mapping = parts_.buffers.mapping_of(
             buffer, parts_.wait_log.last_sleeper(cpu), tracer().mappings());
+        is_mapped = mapping.has_value();
         if (mapping) {
             const Pages wanted = pages_of(*mapping, first_page, pages);
-            if (tracer().guard_pages(*mapping, wanted.first_page, wanted.pages)) {
+            if (tracer().guards().add(*mapping, wanted.first_page, wanted.pages)) {
                 guarded_.push_back(wanted);
                 return;
             }
@@ -60,8 +65,9 @@ void Guards::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pa
     }
     if (parts_.events.has_gone_or_stop()) return;
     stop_inconclusive(fmt::format(
-        "CPU {}: the consumer's pages could not be guarded, because it has unmapped the buffer",
-        cpu));
+        "CPU {}: {}", cpu,
+        is_mapped ? "the pages of the consumer's mapping could not be guarded"
+                  : "the consumer has unmapped the buffer, so no page could be guarded"));
 }
 
 void Guards::guard_mapping(const Mapped& mapped, Guarded what) {
@@ -70,10 +76,13 @@ void Guards::guard_mapping(const Mapped& mapped, Guarded what) {
     const std::uint64_t pages =
         what == Guarded::all ? all_pages : std::min(all_pages, kMetadataPages);
     const std::uint64_t first_page = mapped.mapping.offset_bytes / kPageBytes;
-    if (!tracer().guard_pages(id, first_page, pages)) {
+    if (!tracer().guards().add(id, first_page, pages)) {
         if (parts_.events.has_gone_or_stop()) return;
+        const bool is_there = std::ranges::any_of(
+            tracer().mappings(), [&](const Mapping& mapping) { return mapping.id == id; });
         stop_inconclusive(
-            "the consumer's pages could not be guarded, because it has removed its new mapping");
+            is_there ? "the pages of the consumer's new mapping could not be guarded"
+                     : "the consumer has unmapped its new mapping, so no page could be guarded");
     }
     guarded_.push_back({id, first_page, pages});
 }
@@ -85,8 +94,8 @@ void Guards::guard_data() {
             if (each.mapping != mapping.id || mapping.offset_bytes != 0 || pages <= kMetadataPages)
                 continue;
             each = {each.mapping, 0, pages};
-            if (!is_recording())
-                tracer().guard_pages(mapping.id, kMetadataPages, pages - kMetadataPages);
+            if (!is_recording_data())
+                tracer().guards().add(mapping.id, kMetadataPages, pages - kMetadataPages);
         }
     }
 }
@@ -94,17 +103,17 @@ void Guards::guard_data() {
 void Guards::release_data() {
     for (Pages& each : guarded_) {
         each = {each.mapping, 0, kMetadataPages};
-        // What has been unmapped meanwhile needs no guard.
-        if (!is_recording() && tracer().release_guards(each.mapping))
-            tracer().guard_pages(each.mapping, 0, kMetadataPages);
+        // A mapping that was removed meanwhile needs no guard.
+        if (!is_recording_data() && tracer().guards().remove_all(each.mapping))
+            tracer().guards().add(each.mapping, 0, kMetadataPages);
     }
 }
 
 void Guards::release() {
     parts_.reads.forget();
     for (const Pages& each : guarded_) {
-        // The recorder's guards stay, and the case is asked about them no longer.
-        if (!is_recording()) tracer().release_guards(each.mapping);
+        // The recorder's guards stay, but no longer call the function of the case.
+        if (!is_recording_data()) guard_for_recorder_alone(each.mapping);
     }
     guarded_.clear();
     on_guard_ = nullptr;
@@ -112,21 +121,21 @@ void Guards::release() {
 }
 
 bool Guards::let_reads_pass(MappingId mapping, bool pass) {
-    return tracer().let_reads_pass(mapping, pass);
+    return tracer().guards().let_reads_pass(mapping, pass);
 }
 
 void Guards::step_torn(const GuardHit& hit, std::uint32_t split_bytes,
                        const std::function<void()>& between) {
-    tracer().step_guarded_torn(hit.tid, split_bytes, between);
+    tracer().guards().step_torn(hit.tid, split_bytes, between);
 }
 
 bool Guards::step_everything() const {
-    return tracer().stepping() == Stepping::kSingleStep && stop_any();
+    return tracer().guards().stepping() == Stepping::kSingleStep && stop_any();
 }
 
 // -- Hits ------------------------------------------------------------------------------------
 
-bool Guards::is_plain(const GuardHit& hit) {
+bool Guards::count_if_plain(const GuardHit& hit) {
     if (!on_plain_guard_(hit)) return false;
     parts_.clock.note_work();
     ++hits_;
@@ -134,9 +143,10 @@ bool Guards::is_plain(const GuardHit& hit) {
 }
 
 void Guards::hit(const GuardHit& event) {
-    const bool recording = is_recording();
+    const bool recording =
+        event.place.offset_bytes < kMetadataBytes ? is_recording() : is_recording_data();
     const bool asked = is_asked_for(event);
-    // A consumer that only repeats recorded loads makes no progress by that.
+    // A consumer that only repeats recorded loads makes no progress.
     if (asked) {
         parts_.clock.note_work();
         ++hits_;
@@ -148,13 +158,14 @@ void Guards::hit(const GuardHit& event) {
     parts_.reads.note_counters(event);
     if (answer == AtGuard::release) release();
     if (answer == AtGuard::done || (answer == AtGuard::release && !recording))
-        return parts_.recorder.accessed(event, nullptr);
-    const GuardStep step = tracer().step_guarded(event.tid);
-    if (step.outcome == GuardStep::Outcome::kDone) parts_.recorder.accessed(event, &step);
+        return parts_.recorder.accesses().accessed(event, nullptr);
+    const GuardStep step = tracer().guards().step(event.tid);
+    if (step.outcome == GuardStep::Outcome::kDone)
+        parts_.recorder.accesses().accessed(event, &step);
     if (asked && on_stepped_) on_stepped_(event, step);
 }
 
-// Whether the case has guarded this page, or only the recorder.
+// True if the case has guarded this page, and not only the recorder.
 bool Guards::is_asked_for(const GuardHit& event) const {
     const std::uint64_t page = event.place.offset_bytes / kPageBytes;
     if (!parts_.settings.record_accesses) return on_guard_ != nullptr;
@@ -164,24 +175,40 @@ bool Guards::is_asked_for(const GuardHit& event) const {
 }
 
 bool Guards::is_recording() const {
+    return parts_.settings.record_accesses &&
+           accesses_recorded_ < kAccessesRecorded + kMetadataAccessesRecorded;
+}
+
+bool Guards::is_recording_data() const {
     return parts_.settings.record_accesses && accesses_recorded_ < kAccessesRecorded;
 }
 
 void Guards::record_accesses_of(const Mapping& mapping) {
     if (!is_recording()) return;
-    tracer().guard_pages(mapping.id, mapping.offset_bytes / kPageBytes,
-                         mapping.length_bytes / kPageBytes);
+    const std::uint64_t first_page = mapping.offset_bytes / kPageBytes;
+    std::uint64_t pages = mapping.length_bytes / kPageBytes;
+    if (!is_recording_data()) {
+        if (first_page >= kMetadataPages) return;
+        pages = std::min(pages, kMetadataPages - first_page);
+    }
+    tracer().guards().add(mapping.id, first_page, pages);
 }
 
-// A guard of the recorder that is needed no longer: those of the case stay.
+// Removes the guards of a case, and those of the recorder that are needed no longer.
+void Guards::guard_for_recorder_alone(MappingId mapping) {
+    tracer().guards().remove_all(mapping);
+    if (is_recording()) tracer().guards().add(mapping, 0, kMetadataPages);
+}
+
+// Removes a guard of the recorder that is needed no longer. The guards of the case stay.
 void Guards::stop_recording(const GuardHit& event) {
-    parts_.reads.forget();
-    parts_.recorder.accessed(event, nullptr);
-    tracer().release_guards(event.place.mapping);
+    if (!is_recording()) parts_.reads.forget();
+    parts_.recorder.accesses().accessed(event, nullptr);
+    guard_for_recorder_alone(event.place.mapping);
     if (!on_guard_) return;
     for (const Pages& each : guarded_) {
         if (each.mapping == event.place.mapping)
-            tracer().guard_pages(each.mapping, each.first_page, each.pages);
+            tracer().guards().add(each.mapping, each.first_page, each.pages);
     }
 }
 

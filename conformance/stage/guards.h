@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The guarded pages of a stage: those that the case asks for, each access to which the case decides
-// about before it happens, and those of the recorder, for the trace of a failure.
+// The guarded pages of a stage. The case guards pages to decide about each access before it
+// happens. The recorder guards pages to record the accesses for the trace of a failure.
 #ifndef KMES_CONFORMANCE_STAGE_GUARDS_H_
 #define KMES_CONFORMANCE_STAGE_GUARDS_H_
 
@@ -16,64 +16,69 @@ namespace kmes::conformance {
 
 struct StageParts;
 
-// What is to be done with an access to a guarded page.
+// The decision about an access to a guarded page.
 enum class AtGuard {
-    step,     // do this one access, keep the guards
-    release,  // take all guards away and go on
+    step,     // step this access, keep the guards
+    release,  // remove all guards of the case and continue
     done,     // the function has done the access itself
 };
 using GuardFunction = std::function<AtGuard(const GuardHit&)>;
-// Called after an access was stepped, while the thread stands after it.
+// Called after a stepped access, while the thread is stopped.
 using SteppedFunction = std::function<void(const GuardHit&, const GuardStep&)>;
-// What of a mapping is guarded.
+// The guarded part of a mapping.
 enum class Guarded { metadata, all };
 
 class Guards {
   public:
     explicit Guards(StageParts& parts) : parts_(parts) {}
 
-    // Guards pages of the current buffer of a CPU, as the testee has it mapped; `function` is
-    // called at each access to them before it happens, and returns what is to be done with it.
+    // Guards `pages` pages of the current buffer of a CPU, in the testee's mapping. Page 0 is the
+    // metadata. `function` is called before each access to them and returns the decision. `stepped`
+    // is called after each stepped access. Throws Stop if the pages cannot be guarded, and
+    // SuiteError if the testee has not mapped the buffer.
     void guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
                GuardFunction function, SteppedFunction stepped = nullptr);
-    // The same for all of a mapping, whichever buffer it shows: to be called when it is made
-    // (Hooks::set_on_mapped). The function is set once, for all of them.
+    // Guards a new mapping of any buffer. The case calls guard_mapping() when the mapping is made
+    // (Hooks::set_on_mapped). One function serves all these mappings.
     void set_on_guard(GuardFunction function) { on_guard_ = std::move(function); }
     void guard_mapping(const Mapped& mapped, Guarded what);
-    // Asked first, where the run is fast and not recorded: true if nothing but the access is to be
-    // done at this hit. Before start().
+    // Sets a function that is asked first, for fast runs that are not recorded. It returns true if
+    // the access is only to be stepped. To be set before start().
     void set_on_plain_guard(std::function<bool(const GuardHit&)> function) {
         on_plain_guard_ = std::move(function);
     }
-    // From now on the data of what is guarded as well.
+    // Guards the data of the guarded mappings too, from now on.
     void guard_data();
-    // From now on only the metadata pages of what is guarded.
+    // Guards only the metadata pages of the guarded mappings, from now on.
     void release_data();
+    // Removes all guards of the case.
     void release();
     // See Tracer::let_reads_pass.
     bool let_reads_pass(MappingId mapping, bool pass);
-    // The read at this hit is done in two: the first `split_bytes` of it before `between`, the rest
-    // after it. For AtGuard::done.
+    // Does the read at this hit in two parts: first `split_bytes` bytes, then `between`, then the
+    // rest. For AtGuard::done.
     void step_torn(const GuardHit& hit, std::uint32_t split_bytes,
                    const std::function<void()>& between);
-    // Some accesses are stopped at: for the case, or for the recorder.
+    // True if some accesses stop the testee, for the case or for the recorder.
     bool stop_any() const { return !guarded_.empty() || is_recording(); }
-    // The suite steps every instruction of the consumer, so the time that it takes says nothing.
+    // True if the suite single-steps the consumer. The time that the consumer takes then shows
+    // nothing.
     bool step_everything() const;
 
     // -- For the stage --
     bool has_plain_guard() const { return on_plain_guard_ != nullptr; }
-    // Nothing but the access is to be done at this hit, which then counts.
-    bool is_plain(const GuardHit& hit);
+    // Returns whether the access at this hit is only to be stepped. Counts the hit if so.
+    bool count_if_plain(const GuardHit& hit);
     void hit(const GuardHit& event);
-    // For the trace of a failure: every access is recorded, whatever the case guards itself.
+    // Guards a new mapping for the trace of a failure, whatever the case guards. After many
+    // accesses the recorder guards only metadata pages, and later none.
     void record_accesses_of(const Mapping& mapping);
-    // Hits that the case has asked for, and the others.
+    // The hits on pages that the case guards, and all other hits.
     std::uint64_t hits() const { return hits_; }
     std::uint64_t accesses_recorded() const { return accesses_recorded_; }
 
   private:
-    // What a case has guarded itself.
+    // Pages of a mapping that the case guards.
     struct Pages {
         MappingId mapping = 0;
         std::uint64_t first_page = 0;
@@ -84,6 +89,8 @@ class Guards {
     Tracer& tracer() const;
     bool is_asked_for(const GuardHit& event) const;
     bool is_recording() const;
+    bool is_recording_data() const;
+    void guard_for_recorder_alone(MappingId mapping);
     void stop_recording(const GuardHit& event);
 
     StageParts& parts_;

@@ -32,7 +32,7 @@ std::string far_limit_text(const Inspection& inspection, const WaitDescription& 
     return "";
 }
 
-// The event that is slept through has its size in the message.
+// Adds the size of the unread event to the message.
 void add_size(Finding& finding, std::uint64_t bytes) {
     const std::string event = fmt::format("unread event {}", finding.sequence);
     const std::size_t at = finding.message.find(event);
@@ -40,7 +40,7 @@ void add_size(Finding& finding, std::uint64_t bytes) {
     finding.message.insert(at + event.size(), fmt::format(" ({} bytes)", bytes));
 }
 
-// Describes a word that a thread waits on. False: the word is not one of this CPU.
+// Describes the word that a thread waits on. Returns false if this CPU does not have the word.
 bool describe_word(const StageParts& parts, const FutexWord& word, pid_t tid, std::uint32_t cpu,
                    const kmes::conformance::Event* owed, WaitDescription& description) {
     const std::optional<BufferIndex> index = parts.buffers.index_of(word.place.buffer);
@@ -58,10 +58,10 @@ bool describe_word(const StageParts& parts, const FutexWord& word, pid_t tid, st
     description.present = word.value_there;
     description.is_private = word.is_private;
     description.retired_buffer = buffer.retired;
-    description.asked = parts.rings->need_wake(*index) != 0;
+    description.asked = parts.rings->backend().need_wake(*index) != 0;
     description.counted_before =
         owed && parts.reads.is_counter_read_last(parts.rings->history().present_buffer(cpu)) &&
-        parts.rings->is_counted_before(cpu, owed->sequence, description.expected);
+        parts.rings->counters().is_counted_before(cpu, owed->sequence, description.expected);
     description.read_instead = parts.reads.counter_read_instead(*index, word.value_expected);
     // On a retired buffer, the iteration counts only if generation had changed before it.
     if (buffer.retired)
@@ -69,7 +69,7 @@ bool describe_word(const StageParts& parts, const FutexWord& word, pid_t tid, st
     return true;
 }
 
-// The state of a sleeper: the thread that waits on a word of this CPU, or the first blocked thread.
+// Describes the thread that waits on a word of this CPU, or else the first thread.
 WaitDescription describe_wait(const StageParts& parts, const Inspection& inspection,
                               std::uint32_t cpu, const kmes::conformance::Event* owed) {
     WaitDescription description;
@@ -91,8 +91,8 @@ WaitDescription describe_wait(const StageParts& parts, const Inspection& inspect
     return description;
 }
 
-// The wait that a consumer with a limit repeats. At this moment the consumer may be between two
-// such waits. Empty: there is no such wait.
+// Describes the wait with a limit that a consumer repeats, also if the consumer is between two such
+// waits now. Empty: there is no such wait.
 std::string text_of_timed_waits(const StageParts& parts, const WaitDescription& wait,
                                 std::uint32_t cpu, const kmes::conformance::Event* owed) {
     if (wait.on_futex) return "; " + wait_text(wait);
@@ -107,7 +107,7 @@ std::string text_of_timed_waits(const StageParts& parts, const WaitDescription& 
     return "";
 }
 
-// Everything is delivered, and the consumer sleeps on a retired buffer.
+// Stops a consumer that has delivered everything and sleeps on a retired buffer.
 void stop_at_retired(const StageParts& parts, const Inspection& inspection) {
     for (std::uint32_t cpu = 0; cpu < parts.cpus(); ++cpu) {
         if (parts.testee.progress().ended(cpu) || parts.rings->history().tolerated(cpu)) continue;
@@ -125,6 +125,8 @@ std::string text_of_waiting(Stall stall, std::uint64_t given_ms) {
                 "the consumer used {} ms of processor time without a record or a sleep", given_ms);
         case Stall::attaching:
             return "the consumer calls kmes_attach again and again without a record or a sleep";
+        case Stall::refused:
+            return "its futex waits return at once, again and again";
         case Stall::none:
             return fmt::format("the consumer still runs after {} ms", given_ms);
         case Stall::for_good:
@@ -133,7 +135,41 @@ std::string text_of_waiting(Stall stall, std::uint64_t given_ms) {
     return "every thread is blocked for good";
 }
 
-// Everything is delivered, and the consumer continues with a malformed buffer.
+// The clause that a thread breaks by the value that it waits with, and the explanation.
+struct StaleValue {
+    std::string_view clause;
+    std::string_view text;
+};
+
+StaleValue explain_stale(std::uint32_t expected, std::uint32_t counter, std::uint32_t lowest) {
+    if (expected == (counter & 0xffff)) return {"5.1.6.3", ": these are its low 16 bits"};
+    if (expected == (counter & 0xff)) return {"5.1.6.3", ": these are its low 8 bits"};
+    if (expected - lowest <= counter - lowest)
+        return {"5.1.8.2-3", "; a load of it is expected before each wait"};
+    return {"5.1.8.2-3", ", which never had that value"};
+}
+
+// Describes the last futex wait that the kernel refused, and sets the clause that it breaks.
+std::string text_of_refused_wait(const StageParts& parts, std::string& clause) {
+    for (auto each = parts.wait_log.all().rbegin(); each != parts.wait_log.all().rend(); ++each) {
+        if (!parts.wait_log.was_refused(each->tid)) continue;
+        for (const FutexWord& word : each->words) {
+            const auto index = parts.buffers.index_of(word.place.buffer);
+            if (!index) continue;
+            const Buffer& buffer = parts.rings->history().buffer(*index);
+            const std::uint32_t counter = parts.rings->counters().of(*index);
+            if (word.value_expected == counter) continue;  // another word of the same wait
+            const StaleValue stale =
+                explain_stale(word.value_expected, counter, buffer.futex_counter_lowest);
+            clause = stale.clause;
+            return fmt::format("; thread {} expects {} there, and futex_counter of CPU {} is {}{}",
+                               each->tid, word.value_expected, buffer.cpu, counter, stale.text);
+        }
+    }
+    return "";
+}
+
+// Stops a consumer that has delivered everything and continues with a malformed buffer.
 void stop_at_unrefused(const StageParts& parts, const std::string& waited) {
     for (const auto& [index, id] : parts.buffers.ids()) {
         const Buffer& buffer = parts.rings->history().buffer(index);
@@ -149,7 +185,7 @@ void stop_at_unrefused(const StageParts& parts, const std::string& waited) {
     }
 }
 
-// The forged buffers that the consumer still reads.
+// Names the forged buffers that the consumer still reads.
 void name_forged(const StageParts& parts, Finding& finding, const Inspection& inspection) {
     constexpr std::size_t kNamed = 3;
     const History& history = parts.rings->history();
@@ -175,7 +211,7 @@ void name_forged(const StageParts& parts, Finding& finding, const Inspection& in
     if (more > 0) finding.message += fmt::format(" and {} more", more);
 }
 
-// Why the consumer may run for ever, as far as repeated calls show it.
+// Adds the reason of an endless run, if repeated calls show it.
 void name_repeats(const StageParts& parts, Finding& finding) {
     const std::uint64_t maps_again = parts.liveness.maps_again();
     const std::uint64_t attaches_again = parts.liveness.attaches_again();
@@ -194,19 +230,31 @@ void name_repeats(const StageParts& parts, Finding& finding) {
     } else if (parts.wait_log.refusals() > Repeats::kTooMany) {
         finding.clause = "5.1.8.2-3";
         finding.message +=
-            "; the futex waits return at once, one after the other, because they expect another "
-            "value than futex_counter has";
+            "; " + text_of_waiting(Stall::refused, 0) + text_of_refused_wait(parts, finding.clause);
     }
 }
 
-// A value of futex_counter that the producer did not store.
+Finding missing_event(std::uint32_t cpu, const kmes::conformance::Event& owed,
+                      const std::string& evidence, const std::string& clause) {
+    Finding finding = contract_finding(
+        fmt::format("CPU {}: the consumer does not deliver event {} ({} bytes); expected its "
+                    "record. Evidence: {}",
+                    cpu, owed.sequence, owed.bytes, evidence));
+    finding.code = FindingCode::missing_event;
+    finding.clause = clause;
+    finding.cpu = cpu;
+    finding.sequence = owed.sequence;
+    return finding;
+}
+
+// Stops a run in which futex_counter has a value that the producer did not store.
 void stop_at_lost_counter(const StageParts& parts) {
     const History& history = parts.rings->history();
     for (std::uint32_t cpu = 0; cpu < parts.cpus(); ++cpu) {
         const BufferIndex index = history.present_buffer(cpu);
         if (history.tolerated(cpu)) continue;
         const Buffer& buffer = history.buffer(index);
-        if (parts.rings->counter(index) - buffer.futex_counter_lowest <=
+        if (parts.rings->counters().of(index) - buffer.futex_counter_lowest <=
             buffer.futex_counter_highest - buffer.futex_counter_lowest)
             continue;
         stop_with(write_outside(cpu, kFutexWordOffset, sizeof(std::uint32_t), ""));
@@ -238,7 +286,9 @@ void stop_hung(StageParts& parts, const std::string& what, Stall stall) {
                         given_ms, stall == Stall::spinning ? " of processor time" : ""));
     if (has_hung && parts.settings.patience < 1)
         parts.findings.note("the consumer has hung in earlier cases, so it gets less time here");
-    const std::string waited = text_of_waiting(stall, given_ms);
+    std::string waited = text_of_waiting(stall, given_ms);
+    std::string clause(parts.the_case.clause);
+    if (stall == Stall::refused) waited += text_of_refused_wait(parts, clause);
     for (std::uint32_t cpu = 0; cpu < parts.cpus(); ++cpu) {
         const kmes::conformance::Event* owed = parts.testee.progress().ended(cpu)
                                                    ? nullptr
@@ -254,18 +304,9 @@ void stop_hung(StageParts& parts, const std::string& what, Stall stall) {
         }
         const std::string slept =
             stall == Stall::timed_waits ? text_of_timed_waits(parts, wait, cpu, owed) : "";
-        Finding finding =
-            contract_finding(fmt::format("CPU {}: the consumer does not deliver event {} ({} "
-                                         "bytes); expected its record. Evidence: "
-                                         "{}{}",
-                                         cpu, owed->sequence, owed->bytes, waited, slept));
-        finding.code = FindingCode::missing_event;
-        finding.clause = parts.the_case.clause;
-        finding.cpu = cpu;
-        finding.sequence = owed->sequence;
-        stop_with(finding);
+        stop_with(missing_event(cpu, *owed, waited + slept, clause));
     }
-    // Everything is delivered, and another process may be the one that sleeps.
+    // Everything is delivered, and the sleeper may be another process.
     if (parts.testee.has_forked() && inspection.other_processes)
         stop_inconclusive(
             "the consumer has child processes, which may be the ones that sleep. The suite follows "
@@ -280,8 +321,8 @@ void stop_hung(StageParts& parts, const std::string& what, Stall stall) {
     if (stall == Stall::for_good) stop_at_retired(parts, inspection);
     Finding finding = contract_finding(
         fmt::format("the consumer makes no progress; expected {}. Evidence: {}", what, waited));
-    finding.clause = parts.the_case.clause;
-    name_repeats(parts, finding);
+    finding.clause = clause;
+    if (stall != Stall::refused) name_repeats(parts, finding);
     name_forged(parts, finding, inspection);
     stop_with(finding);
 }

@@ -18,24 +18,26 @@ std::vector<std::uint8_t> copy_of(const std::uint8_t* from, std::uint64_t bytes)
 
 }  // namespace
 
-void HeldBack::keep(const RingBackend& backend, BufferIndex buffer, std::uint64_t capacity_bytes,
-                    std::uint64_t position, const EventSpec& spec) {
+void HeldBack::save_old(const RingBackend& backend, BufferIndex buffer,
+                        std::uint64_t capacity_bytes, std::uint64_t position,
+                        const EventSpec& spec) {
     Kept kept;
     kept.buffer = buffer;
     kept.position = position;
     kept.offset_bytes = kMetadataBytes + (position & (capacity_bytes - 1));
     kept.header_bytes = encoded_bytes(spec) - spec.payload.size();
-    // In one piece: the region follows itself (5.1.4). Over half of the capacity it is dropped.
+    // One copy is enough, because the data region is mapped twice in a row (5.1.4). An event over
+    // half of the capacity is dropped.
     if (encoded_bytes(spec) <= capacity_bytes / 2)
         kept.before = copy_of(backend.base(buffer) + kept.offset_bytes, encoded_bytes(spec));
     kept_.push_back(std::move(kept));
 }
 
-void HeldBack::hold(RingBackend& backend, std::uint64_t published, BatchWritten written) {
+void HeldBack::take_back(RingBackend& backend, std::uint64_t published, BatchWritten written) {
     const std::vector<Kept> all = std::exchange(kept_, {});
     for (std::size_t i = written.event; i < all.size(); ++i) {
         const Kept& kept = all[i];
-        // E8 has published what is before; nobody may take that back.
+        // The producer has published the earlier events (E8): they stay.
         if (written.written == Written::whole || kept.position < published || kept.before.empty())
             continue;
         const Written of_this = i == written.event ? written.written : Written::nothing;
@@ -50,7 +52,7 @@ void HeldBack::hold(RingBackend& backend, std::uint64_t published, BatchWritten 
     }
 }
 
-void HeldBack::give(RingBackend& backend) {
+void HeldBack::write_rest(RingBackend& backend) {
     for (const Rest& rest : std::exchange(rests_, {}))
         backend.write(rest.buffer, rest.offset_bytes, rest.bytes);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Bytes of events in flight that a producer has not written yet (Written). The producers of the
-// backends write an event in one step, so this takes the bytes that are not there yet out of the
-// ring again, and puts them back before the event is published. Knows a backend and no history.
+// Simulates a producer that has not yet written some bytes of an unpublished event (Written). A
+// backend writes an event in one step. This class then removes the bytes that should be missing
+// from the ring, and writes them again before the publication.
 #ifndef KMES_CONFORMANCE_STAGE_HELD_BACK_H_
 #define KMES_CONFORMANCE_STAGE_HELD_BACK_H_
 
@@ -14,18 +14,19 @@
 
 namespace kmes::conformance {
 
-// Of one CPU; one reservation, or one batch.
+// Belongs to one CPU. Holds back the bytes of one reservation, or of one batch.
 class HeldBack {
   public:
-    // Before the producer writes this event at `position` of `buffer`: keeps the bytes that are
-    // there. Events of a batch in their order, with those that are dropped.
-    void keep(const RingBackend& backend, BufferIndex buffer, std::uint64_t capacity_bytes,
-              std::uint64_t position, const EventSpec& spec);
-    // After the producer has written them: takes back what is not in the ring yet of the kept
-    // events at `published` and after.
-    void hold(RingBackend& backend, std::uint64_t published, BatchWritten written);
-    // Before the publication: all of it is in the ring.
-    void give(RingBackend& backend);
+    // Saves the bytes of the ring that the producer overwrites with this event at `position` of
+    // `buffer`. To be called before each write: for the events of a batch in their order, also for
+    // dropped ones.
+    void save_old(const RingBackend& backend, BufferIndex buffer, std::uint64_t capacity_bytes,
+                  std::uint64_t position, const EventSpec& spec);
+    // Replaces the bytes that should be missing by the saved ones, in the saved events at position
+    // `published` and after. To be called after the producer has written them.
+    void take_back(RingBackend& backend, std::uint64_t published, BatchWritten written);
+    // Writes the missing bytes into the ring. To be called before the publication.
+    void write_rest(RingBackend& backend);
     bool is_holding() const { return !rests_.empty(); }
 
   private:

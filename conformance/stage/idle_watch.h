@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Whether nothing has come of the testee for a long time although it is not blocked for good: it
-// may attach meanwhile, be woken by its own threads, write comments. That is its own affair.
+// Detects a testee that does no work for a long time although it is not blocked for good. Such a
+// testee may still attach, be woken by its own threads, and write comments.
 #ifndef KMES_CONFORMANCE_STAGE_IDLE_WATCH_H_
 #define KMES_CONFORMANCE_STAGE_IDLE_WATCH_H_
 
@@ -20,28 +20,28 @@ struct StageParts;
 
 class IdleWatch {
   public:
-    // To be asked again and again. Nothing has come of the testee for `long_time`, and at most
-    // looks each thread was blocked, or went from one short wait on a ring word to the next: of
-    // many such threads one is always awake.
-    bool idles(const StageParts& parts, std::chrono::milliseconds long_time);
+    // Call it in every iteration of a wait. Returns true if the testee did no work for `long_time`,
+    // and at most checks every thread was calm. A calm thread is blocked, repeats short waits on
+    // ring words, or hardly runs. (Of many threads with short waits, one is always awake.)
+    bool check(const StageParts& parts, std::chrono::milliseconds long_time);
 
   private:
-    // Of each thread since nothing has come of the testee, or since it was seen first.
+    // A thread since the last work of the testee, or since it was seen first.
     struct Since {
         TimePoint at;
         ProcessorTime time;
-        unsigned looks = 0;
-        unsigned blocked_looks = 0;
+        unsigned checks = 0;
+        unsigned blocked_checks = 0;
     };
     bool hardly_runs(pid_t tid, std::size_t attaches) const;
 
-    TimePoint since_;  // the last work when all of these were set back
-    TimePoint begin_;  // when that was
-    TimePoint looked_at_;
-    std::size_t attaches_ = 0;  // at the begin
+    TimePoint since_;  // the last work, at the last reset of these fields
+    TimePoint begin_;  // the time of that reset
+    TimePoint checked_at_;
+    std::size_t attaches_ = 0;  // at begin_
     std::map<pid_t, Since> threads_;
-    unsigned looks_ = 0;
-    unsigned calm_looks_ = 0;
+    unsigned checks_ = 0;
+    unsigned calm_checks_ = 0;
 };
 
 }  // namespace kmes::conformance

@@ -14,23 +14,23 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// How long one wait may take before it is called a failure, and how long nothing may move before a
-// testee with timers is called hung; both times --timeout-scale. No correct consumer comes near.
+// The longest time of one wait, and the time without a change after which a testee with timers
+// counts as hung. Both are multiplied by --timeout-scale. No correct consumer comes near.
 constexpr milliseconds kLimit{30000};
 constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
-// The same before it has mapped a buffer, and after the last event: the specification names no time
-// for them.
+// The same time before the testee has mapped a buffer, and after the last event: the specification
+// names no time for them.
 constexpr milliseconds kSettleElsewhere{15000};
-// And for each CPU: one thread may wait 100 ms at one after the other (contract).
+// The additional time for each CPU: one thread may wait 100 ms on each CPU in turn (contract).
 constexpr milliseconds kSettleOfACpu{150};
 // The least share of these times that a consumer gets after it has hung in earlier cases.
 constexpr double kLeastPatienceOfTimedWaits = 1.0 / 8;
-// The same for a consumer that uses the processor: so much of that.
+// The processor time after which a consumer counts as spinning.
 constexpr milliseconds kSpin{20000};
-// Before a look at the threads: no verdict, only a saving of looks.
-constexpr milliseconds kLivenessLookEvery{15};
-constexpr unsigned kLivenessLooks = 100;
+// The interval of the checks. No verdict depends on it: it only saves checks.
+constexpr milliseconds kLivenessCheckInterval{15};
+constexpr unsigned kLivenessLeastChecks = 100;
 
 }  // namespace
 
@@ -57,42 +57,44 @@ Clock::duration Liveness::limit() const {
 Stall Liveness::find_stall(bool must_be_sure) {
     WorkClock& clock = parts_.clock;
     const auto used = [this] { return parts_.testee.processor_time().value_or(Clock::duration{}); };
-    // What it did before the producer's last operation says nothing of what it makes of that.
+    // Actions of the testee before the producer's last operation do not show its reaction to that
+    // operation.
     const std::uint64_t operations = parts_.rings->history().operations();
     if (std::exchange(operations_seen_, operations) != operations) clock.note_work();
-    if (Clock::now() - clock.last_change() < kLivenessLookEvery) return Stall::none;
-    // Each access that is only recorded ends a wait of the runner: a look at all threads after each
-    // took ten times as long as the access.
+    if (Clock::now() - clock.last_change() < kLivenessCheckInterval) return Stall::none;
+    // Each access that is only recorded ends a wait of the runner. A check of all threads after
+    // each access took ten times as long as the access.
     if (accesses_seen_ != parts_.guards.accesses_recorded() &&
-        Clock::now() - last_look_ < kLivenessLookEvery)
+        Clock::now() - last_check_ < kLivenessCheckInterval)
         return Stall::none;
     accesses_seen_ = parts_.guards.accesses_recorded();
-    last_look_ = Clock::now();
+    last_check_ = Clock::now();
     const Inspection inspection = parts_.testee.tracer().inspect();
-    // What it wrote before it blocked is progress too.
+    // A record that it wrote before it blocked is progress too.
     parts_.testee.read_report();
-    // The runner sees little else than the stops of a thread whose waits are short.
+    // The runner mostly sees the stops of a thread whose waits are short.
     const auto rests = [this](const ThreadState& thread) {
         return is_out_of_the_way(thread) || (thread.activity == Activity::kHeld &&
                                              thread.tid == parts_.wait_log.between_waits());
     };
     const bool nothing_runs =
-        !inspection.threads.empty() &&  // none: it has ended, which wait() is about to say
+        !inspection.threads.empty() &&  // no threads: it has ended, which wait() is about to report
         std::all_of(inspection.threads.begin(), inspection.threads.end(), rests);
     const TimePoint now = Clock::now();
-    if (change_at_look_ != clock.last_change()) {
-        looks_ = quiet_looks_ = 0;
+    if (change_at_check_ != clock.last_change()) {
+        checks_ = quiet_checks_ = 0;
         processor_time_before_ = used();
     }
-    change_at_look_ = clock.last_change();
-    if (now - clock.last_change() < kLivenessLookEvery) return Stall::none;
+    change_at_check_ = clock.last_change();
+    if (now - clock.last_change() < kLivenessCheckInterval) return Stall::none;
     const bool for_good = inspection.all_blocked_for_good && !inspection.other_processes;
     if (for_good && !(must_be_sure && inspection.others_may_end_it)) return Stall::for_good;
-    // Timers, or processes that could wake it: then it is a matter of time, and of looks, of which
-    // most found it blocked. (Time alone may have passed for the runner as well.)
-    ++looks_;
-    quiet_looks_ += nothing_runs ? 1 : 0;
-    if (looks_ > kLivenessLooks && quiet_looks_ * 10 > looks_ * 8 && nothing_runs &&
+    // Timers or other processes may still wake a thread. Then the time decides, and also the
+    // checks, most of which must have found the testee blocked. (The time alone may have passed for
+    // the runner as well.)
+    ++checks_;
+    quiet_checks_ += nothing_runs ? 1 : 0;
+    if (checks_ > kLivenessLeastChecks && quiet_checks_ * 10 > checks_ * 8 && nothing_runs &&
         now - clock.last_change() > time_to_hang(Stall::timed_waits))
         return for_good ? Stall::for_good : Stall::timed_waits;
     if (!parts_.settings.debug && used() - processor_time_before_ > time_to_hang(Stall::spinning))
@@ -100,10 +102,10 @@ Stall Liveness::find_stall(bool must_be_sure) {
     return Stall::none;
 }
 
-bool Liveness::is_at_rest() {
+bool Liveness::check_for_rest() {
     const Stall stall = find_stall();
     return stall == Stall::timed_waits || stall == Stall::for_good ||
-           idle_.idles(parts_, time_to_hang(Stall::timed_waits));
+           idle_.check(parts_, time_to_hang(Stall::timed_waits));
 }
 
 void Liveness::note_attach(const Attached& event) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// Whether the testee makes progress, has come to rest, or hangs. A correct consumer is never
-// blamed: a state is called a hang only if every thread of the testee is blocked and nothing that
-// is on its way can wake it, or if nothing moved for a long time that scales.
+// Decides whether the testee makes progress, rests, or hangs. A correct consumer is never blamed: a
+// hang requires one of two conditions. Either every thread is blocked and nothing pending can wake
+// one, or nothing has changed for a long time (times --timeout-scale).
 #ifndef KMES_CONFORMANCE_STAGE_LIVENESS_H_
 #define KMES_CONFORMANCE_STAGE_LIVENESS_H_
 
@@ -18,44 +18,46 @@ namespace kmes::conformance {
 
 struct StageParts;
 
-// How a testee makes no progress: in waits with a limit, in a spin, in calls of kmes_attach, or
-// blocked for good.
-enum class Stall { none, timed_waits, spinning, attaching, for_good };
+// The way in which a testee makes no progress. It repeats waits with a limit, spins, calls
+// kmes_attach, repeats futex waits that return at once (EAGAIN), or is blocked for good.
+enum class Stall { none, timed_waits, spinning, attaching, refused, for_good };
 
 class Liveness {
   public:
     explicit Liveness(StageParts& parts) : parts_(parts) {}
 
-    // `must_be_sure`: before a consumer is blamed. A consumer that may be helped from outside the
-    // run (a socket, a lock, setitimer) is then given the time of one with timers.
+    // Returns the current way in which the testee makes no progress. Call it in every iteration of
+    // a wait. `must_be_sure` is true before a consumer is blamed. A consumer that may be woken from
+    // outside of the run (a socket, a lock, setitimer) then gets as much time as one with timers.
     Stall find_stall(bool must_be_sure = false);
-    // It does nothing any more, or nothing of use, and has seen what it was shown.
-    bool is_at_rest();
+    // Returns true if the testee does no work any more, after enough time for the last operation of
+    // the producer. It is then blocked for good, in timed waits, or idle (IdleWatch). Call it in
+    // every iteration of a wait, because each call is a check of find_stall() and IdleWatch.
+    bool check_for_rest();
 
-    // What a wait may take, before it is a verdict.
+    // Returns the longest time that one wait may take.
     Clock::duration limit() const;
-    // How long nothing may come before it is called hung in this way.
+    // Returns how long the testee may stay in this state before it counts as hung.
     std::chrono::milliseconds time_to_hang(Stall stall) const;
 
-    // -- Told by the event loop --
+    // -- Reported by the event loop --
     void note_attach(const Attached& event);
     void note_mapped_again();
-    // Calls of kmes_attach, and mappings of buffers that it had mapped before, since a buffer was
-    // made.
+    // The calls of kmes_attach, and the repeated mappings of buffers, since the last new buffer.
     std::uint64_t attaches_again() const;
     std::uint64_t maps_again() const;
 
   private:
     StageParts& parts_;
     IdleWatch idle_;
-    Repeats attaches_again_;             // epoch: buffers ever made
-    Repeats maps_again_;                 // the same
-    std::uint64_t operations_seen_ = 0;  // when the clock was last looked at
-    std::uint64_t accesses_seen_ = 0;    // that were recorded, at the last look
-    TimePoint last_look_;                // the last look itself
-    TimePoint change_at_look_;           // the last change at the last look
-    unsigned looks_ = 0;
-    unsigned quiet_looks_ = 0;
+    Repeats attaches_again_;             // epoch: the number of buffers
+    Repeats maps_again_;                 // epoch: the number of buffers
+    std::uint64_t operations_seen_ = 0;  // operations of the producer at the last call
+    std::uint64_t accesses_seen_ = 0;    // recorded accesses at the last check
+    TimePoint last_check_;
+    TimePoint change_at_check_;  // WorkClock::last_change() at the last check
+    unsigned checks_ = 0;
+    unsigned quiet_checks_ = 0;
     Clock::duration processor_time_before_{};
 };
 

@@ -12,7 +12,7 @@ namespace kmes::conformance {
 
 void MetadataReads::note(const GuardHit& hit) {
     for (const BufferAccess& access : hit.accesses) {
-        // Most accesses of a play are to events: no lookup for them.
+        // Most accesses of a run are to events, and need no lookup.
         if (!access.is_read || access.place.offset_bytes > kFutexWordOffset) continue;
         const std::optional<BufferIndex> buffer = buffers_.index_of(access.place.buffer);
         if (!buffer) continue;
@@ -34,7 +34,7 @@ void MetadataReads::note_counters(const GuardHit& hit) {
         if (!buffer) continue;
         std::deque<std::uint32_t>& values = counters_[*buffer];
         if (access.place.offset_bytes == kFutexWordOffset && access.size_bytes == 4)
-            values.push_back(rings_->counter(*buffer));
+            values.push_back(rings_->counters().of(*buffer));
         else
             values.clear();
         if (values.size() > kKept) values.pop_front();

@@ -11,9 +11,9 @@
 namespace kmes::conformance {
 namespace {
 
-class TheReadsOfMetadata : public ServedRingsTest {
+class MetadataReadsTest : public ServedRingsTest {
   protected:
-    TheReadsOfMetadata() { reads_.watch(rings_); }
+    MetadataReadsTest() { reads_.watch(rings_); }
 
     void load(std::uint64_t offset_bytes, std::uint32_t size_bytes) {
         BufferAccess access;
@@ -26,12 +26,12 @@ class TheReadsOfMetadata : public ServedRingsTest {
         reads_.note(hit);
         reads_.note_counters(hit);
     }
-    std::uint32_t counter() const { return rings_.counter(buffer(0)); }
+    std::uint32_t counter() const { return rings_.counters().of(buffer(0)); }
 
     MetadataReads reads_{buffers_};
 };
 
-TEST_F(TheReadsOfMetadata, TellWhichFieldWasReadLast) {
+TEST_F(MetadataReadsTest, TellWhichFieldWasReadLast) {
     EXPECT_FALSE(reads_.is_counter_read_last(buffer(0)));
     EXPECT_EQ(reads_.operations_at_write_pos(buffer(0)), std::nullopt);
     load(kFutexWordOffset, 4);
@@ -43,19 +43,19 @@ TEST_F(TheReadsOfMetadata, TellWhichFieldWasReadLast) {
     EXPECT_EQ(reads_.operations_at_write_pos(buffer(0)), rings_.history().operations());
 }
 
-TEST_F(TheReadsOfMetadata, KnowTheValuesOfTheCounter) {
+TEST_F(MetadataReadsTest, KnowTheValuesOfTheCounter) {
     load(kFutexWordOffset, 4);
     EXPECT_EQ(reads_.counter_read_instead(buffer(0), counter()), std::nullopt);
     EXPECT_EQ(reads_.counter_read_instead(buffer(0), counter() + 1), counter());
 }
 
-TEST_F(TheReadsOfMetadata, ProveNothingAfterALoadOfAnotherSize) {
+TEST_F(MetadataReadsTest, ProveNothingAfterALoadOfAnotherSize) {
     load(kFutexWordOffset, 4);
     load(kFutexWordOffset, 8);
     EXPECT_EQ(reads_.counter_read_instead(buffer(0), counter() + 1), std::nullopt);
 }
 
-TEST_F(TheReadsOfMetadata, ProveNothingAfterAnUnseenAccess) {
+TEST_F(MetadataReadsTest, ProveNothingAfterAnUnseenAccess) {
     load(kFutexWordOffset, 4);
     reads_.forget();
     EXPECT_FALSE(reads_.is_counter_read_last(buffer(0)));

@@ -14,9 +14,9 @@ bool Nudges::nudge_retired(Rings& rings, const ServedBuffers& buffers,
     for (const Mapping& mapping : mappings) {
         const std::optional<BufferIndex> index = buffers.index_of(mapping.buffer);
         if (!index || !rings.history().buffer(*index).retired) continue;
-        // In the middle of an emission (E16) its producer does nothing else.
+        // During an emission its producer does nothing else (E16).
         const std::uint32_t cpu = rings.history().buffer(*index).cpu;
-        if (rings.is_reserved(cpu) || rings.is_batch_pending(cpu)) continue;
+        if (rings.emissions().is_reserved(cpu) || rings.emissions().is_batch_pending(cpu)) continue;
         if (nudged_[*index]++ >= kNudgesOfOneBuffer) continue;
         rings.nudge(*index);
         ++count_;

@@ -23,7 +23,7 @@ class NudgesTest : public ServedRingsTest {
     Mapping mapping_;
 };
 
-TEST_F(NudgesTest, AreForRetiredBuffersAlone) {
+TEST_F(NudgesTest, AreOnlyForRetiredBuffers) {
     map(id(0));
     EXPECT_FALSE(nudge());
     rings_.swap(0, {kCapacityBytes, PositionRule::keep, 0});
@@ -36,18 +36,18 @@ TEST_F(NudgesTest, AreForRetiredBuffersAlone) {
 TEST_F(NudgesTest, EndAfterAFewForOneBuffer) {
     map(id(0));
     rings_.swap(0, {kCapacityBytes, PositionRule::keep, 0});
-    int rounds = 0;
-    while (nudge()) ++rounds;
-    EXPECT_GT(rounds, 1);
-    EXPECT_EQ(nudges_.count(), static_cast<std::uint64_t>(rounds));
+    int nudges = 0;
+    while (nudge()) ++nudges;
+    EXPECT_GT(nudges, 1);
+    EXPECT_EQ(nudges_.count(), static_cast<std::uint64_t>(nudges));
 }
 
-TEST_F(NudgesTest, DoNotComeInTheMiddleOfAnEmission) {
+TEST_F(NudgesTest, DoNotHappenDuringAnEmission) {
     map(id(0));
     rings_.swap(0, {kCapacityBytes, PositionRule::keep, 0});
-    rings_.reserve(0, rings_.make(100), Written::header);
+    rings_.emissions().reserve(0, rings_.events().make(100), Written::header);
     EXPECT_FALSE(nudge());
-    rings_.commit(0);
+    rings_.emissions().commit(0);
     EXPECT_TRUE(nudge());
 }
 

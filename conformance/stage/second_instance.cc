@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// See second_instance.h. The thread polls: whatever is asked of it happens within kSecondPoll.
+// See second_instance.h. The tracing thread polls, and reacts to each request within kSecondPoll.
 #include "conformance/stage/second_instance.h"
 
 #include <algorithm>
@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kSecondPoll{2};
 
-// What the other consumer did to the buffers is not this one's: only what was published counts.
+// Removes the operations that belong to the first consumer: only those of the producer count.
 HistoryLog of_the_producer_alone(const HistoryLog& all) {
     HistoryLog log = all;
     std::erase_if(log.operations, [](const LoggedOperation& operation) {
         return operation.kind == OperationKind::checkpoint_idle ||
                operation.kind == OperationKind::note_draining;
     });
-    // Times are lengths of the other one's report.
+    // Times are lengths of the first consumer's report.
     for (LoggedOperation& operation : log.operations) operation.report_bytes = 0;
     log.report_bytes = 0;
     return log;
@@ -67,10 +67,11 @@ void SecondInstance::trace_until_quit(Tracer& tracer) {
     for (std::uint32_t cpu = 0; cpu < served_.size(); ++cpu) {
         const BufferId id = tracer.add_buffer(served_[cpu]);
         cpu_of_[id] = cpu;
-        if (!answer_.device) answer_.buffers.push_back(id);
+        answer_.buffers.push_back(id);
     }
     tracer.set_attach_call(attach_call_of(layout()));
-    tracer.set_attach_handler([this](const AttachRequest&) { return answer_; });
+    tracer.handlers().attach = [this](const AttachRequest&) { return answer_; };
+    tracer.handlers().is_interrupted = [this] { return quit_.load(); };
     tracer.start(program_);
     while (!quit_) {
         const TracerEvent event = tracer.wait(Clock::now() + kSecondPoll);
@@ -79,15 +80,15 @@ void SecondInstance::trace_until_quit(Tracer& tracer) {
         const std::lock_guard<std::mutex> guard(lock_);
         blocked_for_good_ = for_good;
         handle(tracer, event);
-        unread_ += tracer.read_report();
+        unread_ += tracer.output().read_report();
         threads_ = tracer.testee_threads();
-        for (const pid_t tid : stand_.take_released()) tracer.release(tid);
+        for (const pid_t tid : access_stop_.take_released()) tracer.release(tid);
     }
 }
 
 void SecondInstance::handle(Tracer& tracer, const TracerEvent& event) {
     if (const auto* mapped = std::get_if<Mapped>(&event)) {
-        if (mapped->error == 0) tracer.guard_pages(mapped->mapping.id, 0, kMetadataPages);
+        if (mapped->error == 0) tracer.guards().add(mapped->mapping.id, 0, kMetadataPages);
     } else if (const auto* hit = std::get_if<GuardHit>(&event)) {
         on(tracer, *hit);
     } else if (const auto* wait = std::get_if<FutexWait>(&event)) {
@@ -113,9 +114,10 @@ void SecondInstance::on(const FutexWait& wait) {
 
 void SecondInstance::on(Tracer& tracer, const GuardHit& hit) {
     const std::uint32_t cpu = cpu_of_.at(hit.place.buffer);
-    if (stand_.holds(hit, cpu)) return tracer.hold(hit.tid);
-    GuardStep step = tracer.step_guarded(hit.tid);
-    if (step.outcome == GuardStep::Outcome::kDone) stand_.note_done(hit, cpu, std::move(step));
+    if (access_stop_.hold_if_due(hit, cpu)) return tracer.hold(hit.tid);
+    GuardStep step = tracer.guards().step(hit.tid);
+    if (step.outcome == GuardStep::Outcome::kDone)
+        access_stop_.note_done(hit, cpu, std::move(step));
 }
 
 // -- The caller ------------------------------------------------------------------------------
@@ -132,20 +134,20 @@ void SecondInstance::update() {
     progress_.update(parser_);
 }
 
-void SecondInstance::stand_at(std::uint64_t nth) {
+void SecondInstance::stop_before_access(std::uint64_t nth) {
     const std::lock_guard<std::mutex> guard(lock_);
-    stand_.begin(nth);
+    access_stop_.begin(nth);
     waits_entered_before_ = waits_entered_;
 }
 
-void SecondInstance::go_on() {
+void SecondInstance::resume() {
     const std::lock_guard<std::mutex> guard(lock_);
-    stand_.end();
+    access_stop_.end();
 }
 
-bool SecondInstance::is_standing() const {
+bool SecondInstance::is_stopped() const {
     const std::lock_guard<std::mutex> guard(lock_);
-    return stand_.is_standing();
+    return access_stop_.is_stopped();
 }
 
 bool SecondInstance::has_slept_since() const {
@@ -153,14 +155,14 @@ bool SecondInstance::has_slept_since() const {
     return waits_entered_ != waits_entered_before_ && !waits_.empty();
 }
 
-std::vector<Stand::Access> SecondInstance::take_accesses() {
+std::vector<AccessStop::Access> SecondInstance::take_accesses() {
     const std::lock_guard<std::mutex> guard(lock_);
-    return stand_.take_accesses();
+    return access_stop_.take_accesses();
 }
 
 bool SecondInstance::is_asleep(std::uint32_t cpu) const {
     const std::lock_guard<std::mutex> guard(lock_);
-    const std::uint32_t counter = rings_.counter(rings_.history().present_buffer(cpu));
+    const std::uint32_t counter = rings_.counters().of(rings_.history().present_buffer(cpu));
     return std::any_of(waits_.begin(), waits_.end(), [&](const auto& entry) {
         const Wait& wait = entry.second;
         return wait.has_limit || (wait.cpu == cpu && wait.value_expected == counter);

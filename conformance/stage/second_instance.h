@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// The testee's program once more, as a second consumer of the same buffers (E12, --shared): traced
-// by a thread of its own, and brought to a stand before a chosen access to a metadata page. It gets
-// the buffers that are present when it is made; nobody may resize while it is there. The stage
-// knows nothing of it; its report is judged against the same history.
+// A second process of the testee's program, which consumes the same buffers (E12, --shared). A
+// separate thread traces the process, and can stop it before a chosen access to a metadata page.
+// The process gets the buffers that are current at its start, so the caller must not resize while
+// it exists. Its report is judged against the history of the stage.
 #ifndef KMES_CONFORMANCE_STAGE_SECOND_INSTANCE_H_
 #define KMES_CONFORMANCE_STAGE_SECOND_INSTANCE_H_
 
@@ -22,48 +22,51 @@
 #include "conformance/model/settings.h"
 #include "conformance/oracle/judge.h"
 #include "conformance/oracle/record.h"
+#include "conformance/stage/access_stop.h"
 #include "conformance/stage/rings.h"
-#include "conformance/stage/stand.h"
 #include "conformance/tracer/tracer.h"
 
 namespace kmes::conformance {
 
 class SecondInstance {
   public:
-    // Starts it. `rings` outlives it; everything but the tracing is done by the caller's thread.
+    // Starts the process. `rings` outlives this object. Only the tracing runs in the separate
+    // thread.
     SecondInstance(const StageSettings& settings, Rings& rings);
     ~SecondInstance();
     SecondInstance(const SecondInstance&) = delete;
     SecondInstance& operator=(const SecondInstance&) = delete;
 
-    // Takes what it has written. Throws SuiteError where it could not be traced.
+    // Reads the new part of its report. Throws SuiteError if it could not be traced.
     void update();
 
-    // From now on its accesses to metadata pages are counted, and it stands before the `nth` (from
-    // 1), all its threads that come to such a page with it, until go_on(). One that stands already
-    // goes on to there: the access that it stands before is the first.
-    void stand_at(std::uint64_t nth);
-    void go_on();
-    bool is_standing() const;
-    // It has entered a futex wait on a ring word since the last stand_at(): there is no nth access.
+    // Counts its accesses to metadata pages from now on, and stops it before access number `nth`
+    // (from 1). It stays stopped until resume(), with all threads that reach such a page. If it is
+    // stopped already, it continues, and the access that it was stopped at counts as the first.
+    void stop_before_access(std::uint64_t nth);
+    void resume();
+    bool is_stopped() const;
+    // True if it has entered a futex wait on a ring word since the last stop_before_access(), and a
+    // thread still waits. Then it does not reach access number `nth`.
     bool has_slept_since() const;
-    // Its accesses to metadata pages since stand_at(). See Stand::take_accesses.
-    std::vector<Stand::Access> take_accesses();
+    // Returns its accesses to metadata pages since stop_before_access(). See
+    // AccessStop::take_accesses.
+    std::vector<AccessStop::Access> take_accesses();
 
     // As of the last update().
     bool has_delivered_all(std::uint32_t cpu) const {
         return progress_.ended(cpu) || progress_.first_undelivered(cpu) == nullptr;
     }
     bool has_refused(std::uint32_t cpu) const { return progress_.refused(cpu); }
-    // Some thread is in a futex wait on the present buffer of this CPU, with its counter, or in one
-    // with a limit on any.
+    // True if a thread waits on the current buffer of this CPU with the current counter, or waits
+    // with a limit on any buffer.
     bool is_asleep(std::uint32_t cpu) const;
-    // Its threads are blocked, and nothing that the kernel does by itself wakes one.
+    // True if its threads are blocked, and the kernel wakes none of them by itself.
     bool is_blocked_for_good() const;
     std::optional<Ended> ended() const;
     std::vector<pid_t> threads() const;
 
-    // What its report has that is wrong, and its exit; after ended().
+    // Returns the faults of its report and of its exit. To be called after its end.
     std::vector<Finding> judge();
 
   private:
@@ -81,19 +84,19 @@ class SecondInstance {
     const std::vector<std::string> program_;
     const Stepping stepping_;
     Rings& rings_;
-    // What the thread serves: made before it runs.
+    // Used by the tracing thread. Set before it starts, except for the ids of the buffers.
     std::vector<ServedBuffer> served_;  // by CPU
     AttachAnswer answer_;
-    std::map<BufferId, std::uint32_t> cpu_of_;  // the thread's
+    std::map<BufferId, std::uint32_t> cpu_of_;
 
-    // The caller's.
+    // Used by the caller's thread.
     RecordParser parser_;
     Progress progress_;
 
-    // Of both.
+    // Used by both threads, under lock_.
     mutable std::mutex lock_;
-    std::string unread_;  // of the report
-    Stand stand_;
+    std::string unread_;  // the unread part of the report
+    AccessStop access_stop_;
     std::map<pid_t, Wait> waits_;
     std::uint64_t waits_entered_ = 0;
     std::uint64_t waits_entered_before_ = 0;
@@ -103,7 +106,7 @@ class SecondInstance {
     std::string trouble_;
 
     std::atomic<bool> quit_{false};
-    std::thread thread_;  // the last: it uses the others
+    std::thread thread_;  // the last member: it uses the others
 };
 
 }  // namespace kmes::conformance

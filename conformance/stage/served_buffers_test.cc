@@ -50,7 +50,7 @@ TEST_F(AServedBuffer, IsReadThroughTheReadersOwnMapping) {
     EXPECT_EQ(buffers_.mapping_of(kBuffer, kReader, both), 1u);
 }
 
-TEST_F(AServedBuffer, IsReadThroughTheNewestMappingElse) {
+TEST_F(AServedBuffer, IsElseReadThroughTheNewestMapping) {
     buffers_.note_mapped(kBuffer, 1, kOther);
     buffers_.note_mapped(kBuffer, 2, kOther);
     const std::vector<Mapping> both = {mapping_of(1, kId), mapping_of(2, kId)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What can be said before the first case: whether the program can be started and traced, and how
-// its accesses are stopped at.
+// The checks before the first case: whether the program can be started and traced, and how the
+// suite stops at its accesses.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ namespace kmes::conformance {
 
 namespace {
 
-// Why `path` cannot be started; empty if it can, as far as one can see from outside.
+// Returns why `path` cannot be started. Empty: no reason is visible from outside.
 std::string why_not_startable(const std::string& path) {
     struct stat status{};
     if (stat(path.c_str(), &status) != 0) return strerror(errno);
@@ -27,7 +27,7 @@ std::string why_not_startable(const std::string& path) {
     return "";
 }
 
-// As execvp would find it.
+// Returns why execvp does not find or start this program. Empty: no reason is visible.
 std::string why_no_program(const std::string& name) {
     if (name.find('/') != std::string::npos) {
         const std::string why = why_not_startable(name);
@@ -43,6 +43,7 @@ std::string why_no_program(const std::string& name) {
     }
     struct stat status{};
     if (stat(name.c_str(), &status) == 0) {
+        if (S_ISDIR(status.st_mode)) return fmt::format("{}: this is a folder", name);
         const std::string why = why_not_startable("./" + name);
         return fmt::format("{}: not in PATH; the one in this folder is ./{}{}", name, name,
                            why.empty() ? "" : ": " + why);
@@ -63,7 +64,7 @@ std::string describe_stepper(const StageSettings& settings) {
         stage.set_up(setup);
         stage.hooks().set_on_mapped([&](const Mapped& mapped) {
             stage.guards().guard_mapping(mapped, Guarded::metadata);
-            reason = stage.testee().tracer().stepping_reason();
+            reason = stage.testee().tracer().guards().stepping_reason();
         });
         stage.start();
         for (int look = 0; look < kLooksAtMost && reason.empty(); ++look) stage.waits().let_run(10);

@@ -7,32 +7,32 @@
 
 namespace kmes::conformance {
 
-void SpinWatch::saw(const GuardHit& hit) {
+void SpinWatch::note_access(const GuardHit& hit) {
     const std::uint64_t operations = stage_.rings().history().operations();
-    Looks& looks = looks_[hit.place.mapping];
-    bool is_look = true;
+    Loads& loads = loads_[hit.place.mapping];
+    bool is_load = true;
     bool is_write = false;
     for (const BufferAccess& access : hit.accesses) {
         is_write = is_write || access.is_write;
-        is_look = is_look && !access.is_write && access.place.offset_bytes < kMetadataBytes;
+        is_load = is_load && !access.is_write && access.place.offset_bytes < kMetadataBytes;
     }
-    if (is_write && looks.pass)
-        looks.pass = !stage_.guards().let_reads_pass(hit.place.mapping, false);
-    if (!is_look || looks.operations != operations) looks.count = 0;
-    looks.operations = operations;
-    if (is_look && ++looks.count == looks_of_a_spin_)
-        looks.pass = stage_.guards().let_reads_pass(hit.place.mapping, true);
+    if (is_write && loads.pass)
+        loads.pass = !stage_.guards().let_reads_pass(hit.place.mapping, false);
+    if (!is_load || loads.operations != operations) loads.count = 0;
+    loads.operations = operations;
+    if (is_load && ++loads.count == spin_loads_)
+        loads.pass = stage_.guards().let_reads_pass(hit.place.mapping, true);
 }
 
-bool SpinWatch::lets_pass() const {
-    return std::any_of(looks_.begin(), looks_.end(),
+bool SpinWatch::ignores_loads() const {
+    return std::any_of(loads_.begin(), loads_.end(),
                        [](const auto& each) { return each.second.pass; });
 }
 
-void SpinWatch::look_again() {
-    for (auto& [mapping, looks] : looks_) {
-        if (looks.pass) stage_.guards().let_reads_pass(mapping, false);
-        looks = Looks{stage_.rings().history().operations(), 0, false};
+void SpinWatch::stop_at_all_loads() {
+    for (auto& [mapping, loads] : loads_) {
+        if (loads.pass) stage_.guards().let_reads_pass(mapping, false);
+        loads = Loads{stage_.rings().history().operations(), 0, false};
     }
 }
 

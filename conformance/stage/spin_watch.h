@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Who spins under guards: thousands of looks at a page of which nothing changes, each of which
-// would stop. Such reads are let pass until the thread writes, or somebody says that something
-// changes.
+// Detects a consumer that spins on a guarded page: thousands of loads without a change, each of
+// which would stop. Then no load stops until the thread writes, or until stop_at_all_loads().
 #ifndef KMES_CONFORMANCE_STAGE_SPIN_WATCH_H_
 #define KMES_CONFORMANCE_STAGE_SPIN_WATCH_H_
 
@@ -15,31 +14,31 @@ namespace kmes::conformance {
 
 class SpinWatch {
   public:
-    // One that has read a page so often, while nothing changed, spins.
-    static constexpr std::uint64_t kLooksOfASpin = 1000;
+    // A consumer that loads from a page this often without a change spins.
+    static constexpr std::uint64_t kLoadsOfASpin = 1000;
 
-    explicit SpinWatch(Stage& stage, std::uint64_t looks = kLooksOfASpin)
-        : stage_(stage), looks_of_a_spin_(looks) {}
+    explicit SpinWatch(Stage& stage, std::uint64_t spin_loads = kLoadsOfASpin)
+        : stage_(stage), spin_loads_(spin_loads) {}
 
-    // An access that has been stopped at. One that writes makes the reads of its mapping seen
-    // again.
-    void saw(const GuardHit& hit);
-    // Before the producer does anything: all reads are seen again.
-    void look_again();
-    // Since a spin, reads of some mapping are not seen.
-    bool lets_pass() const;
+    // Notes a stopped access. After a write, the loads of its mapping stop again.
+    void note_access(const GuardHit& hit);
+    // Makes all loads stop again. Call it before each action of the producer.
+    void stop_at_all_loads();
+    // Returns true if the loads of a mapping do not stop.
+    bool ignores_loads() const;
 
   private:
-    // How often the metadata of a mapping has been read since the testee last did anything else.
-    struct Looks {
+    // The loads of a mapping's metadata since the last other action: another access to the mapping,
+    // or an operation of the producer.
+    struct Loads {
         std::uint64_t operations = 0;
         std::uint64_t count = 0;
-        bool pass = false;  // unseen
+        bool pass = false;  // loads do not stop
     };
 
     Stage& stage_;
-    std::uint64_t looks_of_a_spin_;
-    std::map<MappingId, Looks> looks_;
+    std::uint64_t spin_loads_;
+    std::map<MappingId, Loads> loads_;
 };
 
 }  // namespace kmes::conformance

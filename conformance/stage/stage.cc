@@ -37,20 +37,14 @@ void Stage::set_up(const RingsSetup& setup) {
     StageParts& parts = *parts_;
     if (parts.rings) throw SuiteError("the rings of this case are made already");
     const std::string& device = parts.settings.device;
-    parts.rings =
-        std::make_unique<Rings>(setup, device.empty() ? nullptr : make_device_backend(device));
-    parts.rings->set_seed(parts.settings.seed);
-    parts.rings->set_recorder(&parts.recorder);
+    parts.rings = std::make_unique<Rings>(
+        setup, device.empty() ? nullptr : make_device_backend(device), &parts.recorder.producer());
+    parts.rings->events().set_seed(parts.settings.seed);
     parts.recorder.watch(*parts.rings,
                          [&parts](BufferId id) { return parts.buffers.index_of(id); });
     parts.testee.report().watch(parts.rings->history());
     parts.wait_log.watch(*parts.rings);
     parts.reads.watch(*parts.rings);
-    parts.rings->set_before_operation([&parts] {
-        parts.waits.let_fall_asleep_again();
-        parts.testee.read_report();
-        parts.rings->history().set_report_bytes(parts.testee.records().bytes_fed());
-    });
 }
 
 Rings& Stage::rings() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The parts of a stage, in the order in which they need each other. For the files of this folder:
-// the parts that act (EventLoop, Guards, Liveness, Holding, Waits, Ending) get all of it.
+// The parts of a stage, each after the parts that it needs. Only for the files of this folder:
+// EventLoop, Guards, Liveness, Holding, Waits and Ending get all parts.
 #ifndef KMES_CONFORMANCE_STAGE_STAGE_PARTS_H_
 #define KMES_CONFORMANCE_STAGE_STAGE_PARTS_H_
 
@@ -36,7 +36,7 @@ struct StageParts {
         : settings(settings_),
           the_case(the_case_),
           recorder(settings.record_timeline),
-          testee(recorder, clock),
+          testee(recorder.testee(), clock),
           wait_log(buffers, clock, settings.timeout_scale),
           reads(buffers),
           attach_answers(settings, buffers),

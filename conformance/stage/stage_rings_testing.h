@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// For tests of classes that observe the testee: rings of two CPUs whose buffers are served, and the
-// events that a tracer would send.
+// A fixture for tests of classes that observe the testee: rings of two CPUs with served buffers,
+// and the events that a tracer would send.
 #ifndef KMES_CONFORMANCE_STAGE_STAGE_RINGS_TESTING_H_
 #define KMES_CONFORMANCE_STAGE_STAGE_RINGS_TESTING_H_
 
@@ -39,13 +39,13 @@ class ServedRingsTest : public testing::Test {
     // Differs from the index, as the ids of a tracer may.
     BufferId id(std::uint32_t cpu) const { return buffer(cpu) + 10; }
 
-    void emit(std::uint32_t cpu) { rings_.emit(cpu, rings_.make(100)); }
+    void emit(std::uint32_t cpu) { rings_.emit(cpu, rings_.events().make(100)); }
 
     FutexWord word(std::uint32_t cpu) const {
         FutexWord word;
         word.place.buffer = id(cpu);
         word.place.offset_bytes = kFutexWordOffset;
-        word.value_expected = rings_.counter(buffer(cpu));
+        word.value_expected = rings_.counters().of(buffer(cpu));
         return word;
     }
     FutexWait wait(std::uint32_t cpu, TimeLimit limit = TimeLimit::kNone,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The limits of a stage on a machine that takes its time: what the runner did not get of it is not
-// laid at the testee's door, and a testee that does nothing is still found out.
+// The limits of a stage on a busy machine. Time that the runner did not get does not count against
+// the testee. A testee that does nothing is found nevertheless.
 #include "conformance/stage/stage.h"
 #include "conformance/stage/run.h"
 
@@ -37,7 +37,7 @@ class StageLimits : public testing::Test {
     Case case_{"5.1.5/attach-and-map", Level::must, "5.1.5", "", "", "", nullptr, Demand::explored};
 };
 
-TEST_F(StageLimits, ARunnerThatStoodStillBlamesNobody) {
+TEST_F(StageLimits, AStoppedRunnerBlamesNoTestee) {
     bool has_slept = false;
     case_.run = [&](Stage& stage) {
         stage.hooks().set_on_mapped([&](const Mapped&) {
@@ -53,34 +53,34 @@ TEST_F(StageLimits, ARunnerThatStoodStillBlamesNobody) {
     EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
 }
 
-TEST_F(StageLimits, OneThatSpinsIsFoundOutByTheProcessorTimeItUses) {
+TEST_F(StageLimits, ProcessorTimeRevealsASpin) {
     case_.run = [&](Stage& stage) {
         stage.start();
         stage.waits().mapped();
-        stage.waits().until([] { return false; }, "what no consumer does");
+        stage.waits().until([] { return false; }, "an impossible state");
         return stage.finish();
     };
     settings_.testee = {"conformance/testees/broken_spins"};
     bool is_by_processor_time = false;
     std::string message;
-    // Where other programs have the processors, the limit of real time can come first.
+    // If other programs use the processors, the limit of real time can come first.
     for (int i = 0; i < kTriesOnABusyMachine && !is_by_processor_time; ++i) {
         const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
         message = outcome.message;
         ASSERT_EQ(outcome.verdict, Verdict::fail);
-        EXPECT_NE(message.find("what no consumer does"), std::string::npos) << message;
+        EXPECT_NE(message.find("an impossible state"), std::string::npos) << message;
         EXPECT_TRUE(outcome.has_hung);
         is_by_processor_time = message.find("ms of processor time") != std::string::npos;
     }
     EXPECT_TRUE(is_by_processor_time) << message;
 }
 
-TEST_F(StageLimits, OneThatIsSteppedIsNotBlamedForItsTime) {
+TEST_F(StageLimits, ASteppedTesteeIsNotBlamedForItsTime) {
     case_.run = [&](Stage& stage) {
         stage.start();
         stage.waits().mapped();
         stage.guards().guard(0, 1, 1, [](const GuardHit&) { return AtGuard::step; });
-        stage.waits().until([] { return false; }, "what no consumer does");
+        stage.waits().until([] { return false; }, "an impossible state");
         return stage.finish();
     };
     settings_.stepper = Stepper::single_step;
@@ -90,9 +90,10 @@ TEST_F(StageLimits, OneThatIsSteppedIsNotBlamedForItsTime) {
     EXPECT_NE(outcome.message.find("by single steps"), std::string::npos) << outcome.message;
 }
 
-// Guards that are closed or opened interrupt its wait; what comes just behind that must find it in
-// the kernel again, and not be a wait that another value ended. (The told result shows which.)
-TEST_F(StageLimits, WhatComesToOneThatSleepsWakesIt) {
+// Adding and removing guards interrupts the wait of the testee. An event directly after that must
+// find the testee in futex_wait again: otherwise the wait ends because of another value. (Only a
+// woken wait returns the result that the case sets.)
+TEST_F(StageLimits, AnEventAfterGuardsWakesASleeper) {
     constexpr std::uint64_t kRounds = 20;
     std::uint64_t woken = 0;
     case_.run = [&](Stage& stage) {
@@ -105,7 +106,7 @@ TEST_F(StageLimits, WhatComesToOneThatSleepsWakesIt) {
             stage.wait_asleep();
             stage.guards().guard(0, 0, 1, [](const GuardHit&) { return AtGuard::step; });
             stage.guards().release();
-            stage.rings().emit(0, stage.rings().make(100));
+            stage.rings().emit(0, stage.rings().events().make(100));
         }
         stage.wait_asleep();
         woken = stage.hooks().wake_results_told();
@@ -118,10 +119,11 @@ TEST_F(StageLimits, WhatComesToOneThatSleepsWakesIt) {
     EXPECT_EQ(woken, kRounds);
 }
 
-// One thread that always waits at CPU 0, with a limit, and events that come to another CPU.
+// A testee with one thread, which always waits on CPU 0 with a limit, and events of another CPU.
 class StageShortenedWaits : public StageLimits {
   protected:
-    // How many of its waits were ended by a wake, in so many rounds at least, and until `enough`.
+    // Emits at least kRounds events, and continues until `enough` is true. Returns how many waits
+    // of the testee a wake has ended.
     std::uint64_t woken_waits(bool shortens_waits, const std::function<bool(std::uint64_t)>& enough,
                               const std::string& testee = "round-robin-first-cpu") {
         constexpr int kRounds = 5;
@@ -135,7 +137,7 @@ class StageShortenedWaits : public StageLimits {
                 std::optional<ShortenedWaits> shortened_waits;
                 if (shortens_waits) shortened_waits.emplace(stage.waits());
                 for (int round = 0; round < kRounds || !enough(woken); ++round) {
-                    stage.rings().emit(3, stage.rings().make(100));
+                    stage.rings().emit(3, stage.rings().events().make(100));
                     stage.wait_asleep(3);
                 }
             }
@@ -150,16 +152,16 @@ class StageShortenedWaits : public StageLimits {
     }
 };
 
-TEST_F(StageShortenedWaits, OneThatSleepsElsewhereIsWoken) {
+TEST_F(StageShortenedWaits, ASleeperOnAnotherCpuIsWoken) {
     EXPECT_GT(woken_waits(true, [](std::uint64_t woken) { return woken > 0; }), 0u);
 }
 
-TEST_F(StageShortenedWaits, AThreadBesideItDoesNotMatter) {
+TEST_F(StageShortenedWaits, AnotherThreadIsIrrelevant) {
     const auto enough = [](std::uint64_t woken) { return woken > 0; };
     EXPECT_GT(woken_waits(true, enough, "round-robin-with-heartbeat"), 0u);
 }
 
-TEST_F(StageShortenedWaits, NobodyIsWokenOtherwise) {
+TEST_F(StageShortenedWaits, NoThreadIsWokenWithoutThem) {
     EXPECT_EQ(woken_waits(false, [](std::uint64_t) { return true; }), 0u);
 }
 

@@ -24,7 +24,7 @@ TEST(RangesText, JoinsNeighbours) {
     EXPECT_EQ(ranges_text({0, 1, 2, 3, 7, 9, 10}), "0 to 3, 7, 9, 10");
 }
 
-TEST(DescribeThreads, TellsThoseThatDoTheSameTogether) {
+TEST(DescribeThreads, GroupsThreadsInTheSameState) {
     Inspection inspection;
     inspection.threads = {thread_in(11, SYS_futex)};
     EXPECT_EQ(describe_threads(inspection), "1 thread; 11 blocked in system call 202 (futex)");
@@ -36,7 +36,7 @@ TEST(DescribeThreads, TellsThoseThatDoTheSameTogether) {
               "blocked in system call 999");
 }
 
-TEST(WaitsByIoUring, IsTrueOfABlockedThread) {
+TEST(WaitsByIoUring, IsTrueForABlockedThread) {
     Inspection inspection;
     inspection.threads = {thread_in(11, SYS_futex), thread_in(12, SYS_io_uring_enter)};
     EXPECT_TRUE(waits_by_io_uring(inspection));
@@ -44,7 +44,7 @@ TEST(WaitsByIoUring, IsTrueOfABlockedThread) {
     EXPECT_FALSE(waits_by_io_uring(inspection));
 }
 
-TEST(DescribeThreads, SaysOfALimitThatIsFarAheadHowFar) {
+TEST(DescribeThreads, ShowsADistantLimit) {
     ThreadState thread = thread_in(11, SYS_futex);
     thread.limit = TimeLimit::kRelative;
     thread.limit_ns = 90'000'000;
@@ -56,7 +56,7 @@ TEST(DescribeThreads, SaysOfALimitThatIsFarAheadHowFar) {
     inspection.threads.front().limit_ns = 3600ll * 1'000'000'000;
     EXPECT_EQ(describe_threads(inspection),
               "1 thread; 11 blocked in system call 202 (futex), with a time limit 3600 s ahead");
-    // The time of day for a clock that counts from the start of the machine.
+    // A time of day, for a clock that counts from the boot of the machine.
     thread.limit = TimeLimit::kAbsolute;
     thread.limit_clock = CLOCK_MONOTONIC;
     thread.limit_ns = time(nullptr) * 1'000'000'000;
@@ -68,7 +68,7 @@ TEST(DescribeThreads, SaysOfALimitThatIsFarAheadHowFar) {
     EXPECT_FALSE(far_limit_seconds(thread));
 }
 
-TEST(DescribeThreads, StopsBehindSixKinds) {
+TEST(DescribeThreads, ListsAtMostSixStates) {
     Inspection inspection;
     for (pid_t tid = 1; tid <= 9; ++tid) inspection.threads.push_back(thread_in(tid, 600 + tid));
     const std::string text = describe_threads(inspection);

@@ -18,21 +18,21 @@ Tracer& Testee::make_tracer(const TracerOptions& options) {
     return *tracer_;
 }
 
-// What the processor saw and the stepper did not is a mistake of the suite.
+// An access that the processor saw and the stepper did not is an error of the suite.
 void Testee::check_watchpoints() const {
     if (!tracer_) return;
-    const WatchCheck check = tracer_->watch_check();
+    const WatchCheck check = tracer_->guards().watch_check();
     if (!check.unavailable.empty()) throw SuiteError(check.unavailable);
     if (!check.unseen.empty()) throw SuiteError(check.unseen);
 }
 
 void Testee::read_report() {
     if (!tracer_) return;
-    const std::string bytes = tracer_->read_report();
+    const std::string bytes = tracer_->output().read_report();
     if (bytes.empty()) return;
     const bool has_lines = report_.feed(bytes);
-    recorder_.report_grew(records());
-    // A comment is no progress: some thread may give a sign of life for as long as it lives.
+    steps_.report_grew(records());
+    // A comment is no progress: a thread may write comments for as long as it lives.
     if (has_lines) clock_.note_work();
     if (!records().flooded()) return;
     stop_with(
@@ -56,7 +56,7 @@ void Testee::note(const Forked& event) {
 }
 
 void Testee::note(const Ended& event) {
-    if (!end_) recorder_.ended(event);
+    if (!end_) steps_.ended(event);
     end_ = event;
 }
 

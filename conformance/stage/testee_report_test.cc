@@ -16,7 +16,7 @@ class TesteeReportTest : public ServedRingsTest {
     TesteeReport report_;
 };
 
-TEST_F(TesteeReportTest, GrowsByLinesThatAreNoComments) {
+TEST_F(TesteeReportTest, GrowsByEachLineExceptComments) {
     EXPECT_FALSE(report_.feed("# alive\n"));
     EXPECT_FALSE(report_.feed("not a rec"));
     EXPECT_TRUE(report_.feed("ord\n"));

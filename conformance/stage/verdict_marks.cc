@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "conformance/model/step_texts.h"
 #include "conformance/stage/data_names.h"
 
 namespace kmes::conformance {
@@ -48,6 +49,13 @@ std::string_view wrong_with_record(FindingCode code) {
     }
 }
 
+// True if an unnoticed lap can cause this fault.
+bool may_follow_a_lap(FindingCode code) {
+    return code == FindingCode::early_event || code == FindingCode::misread_event ||
+           code == FindingCode::invented_event || code == FindingCode::refused_without_reason ||
+           code == FindingCode::missing_loss || code == FindingCode::wrong_loss_count;
+}
+
 }  // namespace
 
 void VerdictMarks::mark_all(const Finding& finding, std::uint64_t last) {
@@ -65,10 +73,16 @@ void VerdictMarks::mark_all(const Finding& finding, std::uint64_t last) {
             if (has_event) mark_missing(finding);
             break;
         default:
-            if (const std::uint64_t record = record_of(finding); record != 0)
+            if (const std::uint64_t record = record_of(finding); record != 0) {
                 mark_record(finding, record);
-            else
+                const bool is_of_a_lap =
+                    finding.cpu && history_ != nullptr && may_follow_a_lap(finding.code) &&
+                    mark_tail_load(*finding.cpu, last_delivered(*finding.cpu, record) + 1, record,
+                                   finding.sequence);
+                if (!is_of_a_lap) mark_source(finding, record);
+            } else {
                 mark_cause(finding);
+            }
             break;
     }
     for (std::size_t i = 0; i < timeline_.steps().size(); ++i) {
@@ -79,7 +93,7 @@ void VerdictMarks::mark_all(const Finding& finding, std::uint64_t last) {
     const std::vector<TimelineStep>& steps = timeline_.steps();
     const bool any = moved || std::any_of(steps.begin(), steps.end(),
                                           [](const TimelineStep& step) { return step.decisive; });
-    if (!any) mark(last, "The verdict is about the whole run, and no single step decides it.");
+    if (!any) mark(last, std::string(kWholeRunDecides));
 }
 
 void VerdictMarks::mark(std::uint64_t number, std::string why) {
@@ -89,7 +103,7 @@ void VerdictMarks::mark(std::uint64_t number, std::string why) {
     if (!why.empty()) step->why = std::move(why);
 }
 
-// The last operation of each move: what comes before it in the same move leads up to it.
+// Marks the last operation of each chosen action. The earlier operations of the action prepare it.
 bool VerdictMarks::mark_moves() {
     bool any = false;
     for (std::size_t i = 0; i < facts_.operations.size(); ++i) {
@@ -101,7 +115,7 @@ bool VerdictMarks::mark_moves() {
              "The producer does this between two accesses of the consumer.");
         any = true;
     }
-    // A move that holds a thread does nothing of the producer's.
+    // An action that holds a thread has no operation of the producer.
     if (!any && !facts_.moves.empty())
         mark(facts_.moves.back(), "The suite does this to the consumer.");
     return any || !facts_.moves.empty();
@@ -119,7 +133,7 @@ const StepFacts::Operation* VerdictMarks::publication_of(std::uint32_t cpu,
     return found == facts_.operations.rend() ? nullptr : &*found;
 }
 
-// The last such step before the verdict; 0: none.
+// Returns the last such step before the verdict; 0: none.
 std::uint64_t VerdictMarks::last_where(
     const std::function<bool(const TimelineStep&)>& is_meant) const {
     const std::vector<TimelineStep>& steps = timeline_.steps();
@@ -129,7 +143,7 @@ std::uint64_t VerdictMarks::last_where(
     return 0;
 }
 
-// The record that a finding is about; 0: none.
+// Returns the step of the record that a finding is about; 0: none.
 std::uint64_t VerdictMarks::record_of(const Finding& finding) const {
     if (const auto found = facts_.step_of_line.find(finding.line);
         found != facts_.step_of_line.end())
@@ -141,8 +155,8 @@ std::uint64_t VerdictMarks::record_of(const Finding& finding) const {
     });
 }
 
-// Asleep on an event that is there: the publication, the futex wait, and the swap between them if
-// it sleeps on a buffer that is retired.
+// For a consumer that sleeps although an event is there: marks the publication and the futex wait.
+// If it sleeps on a retired buffer, marks the swap too.
 void VerdictMarks::mark_lost(const Finding& finding) {
     const std::uint32_t cpu = *finding.cpu;
     const auto wait = std::find_if(facts_.waits.rbegin(), facts_.waits.rend(),
@@ -150,6 +164,7 @@ void VerdictMarks::mark_lost(const Finding& finding) {
     const StepFacts::Operation* publication =
         finding.sequence == 0 ? nullptr : publication_of(cpu, finding.sequence);
     const std::uint64_t slept = wait == facts_.waits.rend() ? 0 : wait->step;
+    mark_lap(cpu, finding.sequence, timeline_.last_number());
     if (publication != nullptr) {
         std::string why = fmt::format("Event {} is in the buffer from here on", finding.sequence);
         if (slept > publication->step)
@@ -174,6 +189,7 @@ void VerdictMarks::mark_lost(const Finding& finding) {
              "This is the last record of this CPU.");
         return;
     }
+    mark_dropped(finding, slept, timeline_.last_number());
     const bool retired = history_->buffer(wait->buffer).retired;
     mark(slept,
          finding.sequence == 0
@@ -191,8 +207,8 @@ void VerdictMarks::mark_lost(const Finding& finding) {
     }
 }
 
-// The operation that overwrote the event, if possible between the consumer's first access to it and
-// its record.
+// Marks the operations that overwrote the event, the record, and the load of tail_pos by which the
+// consumer decided.
 void VerdictMarks::mark_torn(const Finding& finding) {
     const std::uint64_t record = record_of(finding);
     const std::vector<TimelineStep>& steps = timeline_.steps();
@@ -204,10 +220,7 @@ void VerdictMarks::mark_torn(const Finding& finding) {
             first_access = timeline_.number(i);
     }
     for (const StepFacts::Operation& operation : facts_.operations) {
-        if (operation.cpu != finding.cpu || operation.overwritten_first == 0 ||
-            operation.overwritten_first > finding.sequence ||
-            operation.overwritten_last < finding.sequence)
-            continue;
+        if (!operation.overwrites(*finding.cpu, finding.sequence)) continue;
         const bool between = first_access != 0 && operation.step > first_access;
         mark(operation.step, between
                                  ? fmt::format("Event {} is overwritten here, after the consumer "
@@ -217,18 +230,149 @@ void VerdictMarks::mark_torn(const Finding& finding) {
     }
     mark(record, fmt::format("This record reports event {} with other bytes than were emitted.",
                              finding.sequence));
+    mark_tail_load(*finding.cpu, finding.sequence, record, finding.sequence);
 }
 
-// Where its record should have been: before the first one with a higher number, if there is one.
+// True if an operation before this step has overwritten the event.
+bool VerdictMarks::is_overwritten(std::uint32_t cpu, std::uint64_t sequence,
+                                  std::uint64_t before) const {
+    return std::ranges::any_of(facts_.operations, [=](const StepFacts::Operation& operation) {
+        return operation.step < before && operation.overwrites(cpu, sequence);
+    });
+}
+
+// Returns the highest sequence number of the records before this step; 0: none.
+std::uint64_t VerdictMarks::last_delivered(std::uint32_t cpu, std::uint64_t before) const {
+    std::uint64_t last = 0;
+    for (std::size_t i = 0; i < timeline_.steps().size(); ++i) {
+        const TimelineStep& step = timeline_.steps()[i];
+        if (step.kind == StepKind::record && step.cpu == cpu && timeline_.number(i) < before)
+            last = std::max(last, step.sequence);
+    }
+    return last;
+}
+
+// Marks the load of tail_pos by which the consumer decided about an overwritten event. This is the
+// load directly after the copy, or else the last load before the end of the copy. The consumer took
+// the bytes for those of event `read_as`; 0: of any event. Returns whether there is such a load.
+bool VerdictMarks::mark_tail_load(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t record,
+                                  std::uint64_t read_as) {
+    if (!is_overwritten(cpu, sequence, record)) return false;
+    std::uint64_t last_read = 0;
+    std::uint64_t next_access = 0;
+    for (std::size_t i = 0; i < timeline_.steps().size(); ++i) {
+        const TimelineStep& step = timeline_.steps()[i];
+        if (timeline_.number(i) >= record) break;
+        if (step.kind != StepKind::access || step.cpu != cpu) continue;
+        const bool is_copy = step.sequence != 0 && (read_as == 0 || step.sequence == read_as ||
+                                                    step.sequence == sequence);
+        if (is_copy) {
+            last_read = timeline_.number(i);
+            next_access = 0;
+        } else if (last_read != 0 && next_access == 0) {
+            next_access = timeline_.number(i);
+        }
+    }
+    const std::uint64_t limit = last_read != 0 ? last_read : record;
+    const StepFacts::TailLoad* load = nullptr;
+    for (const StepFacts::TailLoad& each : facts_.tail_loads) {
+        if (each.cpu == cpu && (each.step < limit || each.step == next_access)) load = &each;
+    }
+    const Placement* event =
+        load == nullptr ? nullptr : history_->find_placement(load->buffer, sequence);
+    if (event == nullptr) return false;
+    if (load->value > event->position) {
+        mark(load->step,
+             fmt::format("tail_pos has passed event {}, so no copy of it may be used.", sequence));
+        return true;
+    }
+    std::string why =
+        fmt::format("tail_pos has not passed event {} yet, which is overwritten later", sequence);
+    if (next_access != 0 && next_access != load->step)
+        why += ". No load of tail_pos follows the copy";
+    mark(load->step, why + ".");
+    return true;
+}
+
+// Marks the access that led to a wrong record. For a G record this is the last load of
+// `generation`, and for any other record the copy of the event.
+void VerdictMarks::mark_source(const Finding& finding, std::uint64_t record) {
+    const bool is_of_generation = finding.code == FindingCode::wrong_generation;
+    const auto is_source = [&](const TimelineStep& step) {
+        if (step.kind != StepKind::access || step.cpu != finding.cpu) return false;
+        if (is_of_generation) return step.text.starts_with("reads generation");
+        return step.sequence != 0 && (finding.sequence == 0 || step.sequence == finding.sequence);
+    };
+    const std::vector<TimelineStep>& steps = timeline_.steps();
+    // A read at a wrong place explains more, and has a mark of its own.
+    if (finding.sequence == 0 && !stale_capacity_of(timeline_).empty()) return;
+    std::size_t source = steps.size();
+    for (std::size_t i = 0; i < steps.size() && timeline_.number(i) < record; ++i) {
+        if (is_source(steps[i])) source = i;
+    }
+    if (source == steps.size() || steps[source].decisive) return;
+    mark(timeline_.number(source),
+         is_of_generation ? fmt::format("The record of step {} follows from this load.", record)
+                          : fmt::format("The record of step {} follows this copy of event {}.",
+                                        record, steps[source].sequence));
+}
+
+// Marks the last access to an event that was whole, and that the consumer dropped: it read only the
+// beginning, or no wait follows. After a copy, the wait is the place where the record was due.
+void VerdictMarks::mark_dropped(const Finding& finding, std::uint64_t last_wait,
+                                std::uint64_t before) {
+    const auto is_of_it = [&](std::uint64_t number) {
+        const TimelineStep* step = timeline_.find(number);
+        return step != nullptr && step->cpu == finding.cpu && step->sequence == finding.sequence;
+    };
+    std::uint64_t last = 0;
+    bool is_copied = false;
+    for (const StepFacts::EventRead& read : facts_.event_reads) {
+        if (read.step >= before || !is_of_it(read.step)) continue;
+        last = read.step;
+        is_copied |= read.is_to_the_end;
+    }
+    if (last == 0 || (is_copied && last < last_wait) ||
+        is_overwritten(*finding.cpu, finding.sequence, before))
+        return;
+    mark(last,
+         fmt::format("This is the last access to event {}, which is whole. {}", finding.sequence,
+                     is_copied ? "No record of it follows." : "The consumer does not copy it."));
+}
+
+// Marks the load of tail_pos that showed the consumer to continue at this event after a lap.
+void VerdictMarks::mark_lap(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t next_record) {
+    if (sequence < 2) return;
+    const std::uint64_t before = sequence - 1;
+    if (!is_overwritten(cpu, before, next_record) || last_delivered(cpu, next_record) >= before)
+        return;
+    for (const StepFacts::TailLoad& load : facts_.tail_loads) {
+        if (load.cpu != cpu || load.step >= next_record) continue;
+        const Placement* event = history_->find_placement(load.buffer, sequence);
+        if (event == nullptr || event->position != load.value) continue;
+        return mark(load.step, fmt::format("tail_pos is at event {}: the events before it are "
+                                           "overwritten, and the consumer has to continue there.",
+                                           sequence));
+    }
+}
+
+// Marks the publication of the event, and the first record with a higher number, before which its
+// record should have been.
 void VerdictMarks::mark_missing(const Finding& finding) {
     const std::vector<TimelineStep>& steps = timeline_.steps();
     const auto next = std::find_if(steps.begin(), steps.end(), [&](const TimelineStep& step) {
         return step.kind == StepKind::record && step.cpu == finding.cpu &&
                step.sequence > finding.sequence;
     });
+    const std::uint64_t next_record =
+        next == steps.end() ? timeline_.last_number()
+                            : timeline_.number(static_cast<std::size_t>(next - steps.begin()));
     if (next != steps.end())
-        mark(timeline_.number(static_cast<std::size_t>(next - steps.begin())),
+        mark(next_record,
              fmt::format("Event {} should have been delivered before this one.", finding.sequence));
+    mark_lap(*finding.cpu, finding.sequence, next_record);
+    // The record of a late event comes after a wait, so the wait is the mistake.
+    if (finding.code == FindingCode::missing_event) mark_dropped(finding, 0, next_record);
     if (const StepFacts::Operation* publication = publication_of(*finding.cpu, finding.sequence))
         mark(publication->step,
              fmt::format("Event {} is published here, and never delivered.", finding.sequence));
@@ -249,7 +393,8 @@ void VerdictMarks::mark_record(const Finding& finding, std::uint64_t record) {
     mark(record, why);
 }
 
-// The last step of this kind and, where one is named, of this CPU, with this in its text.
+// Returns the last step of this kind whose text contains `text`; if `cpu` has a value, only of that
+// CPU.
 std::uint64_t VerdictMarks::last_of(StepKind kind, std::optional<std::uint32_t> cpu,
                                     std::string_view text) const {
     return last_where([=](const TimelineStep& step) {
@@ -258,7 +403,7 @@ std::uint64_t VerdictMarks::last_of(StepKind kind, std::optional<std::uint32_t> 
     });
 }
 
-// A fault that no record shows: the step in which the consumer did it, or from which on the
+// For a fault that no record shows: marks the step in which the consumer did it, or after which the
 // consumer owed something.
 void VerdictMarks::mark_cause(const Finding& finding) {
     const auto by_step = [&](StepKind kind, std::string_view text, std::string why) {
@@ -292,6 +437,13 @@ void VerdictMarks::mark_cause(const Finding& finding) {
         case FindingCode::wrong_generation:
             by_step(StepKind::producer, "replaces buffer",
                     "From here on the consumer owes a G record of the new buffer.");
+            break;
+        case FindingCode::contract:
+            if (finding.clause == "5.1.8.2-1")
+                by_step(StepKind::wait_begin, "", "The consumer goes to sleep with need_wake 0.");
+            if (finding.clause == "E17")
+                by_step(StepKind::wait_begin, "a private futex",
+                        "No other process ends this wait.");
             break;
         case FindingCode::never_ended:
             by_step(StepKind::producer, "emits event",

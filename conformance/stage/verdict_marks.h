@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Which steps of a timeline decided the verdict. Marks them, and says why each did.
+// Marks the steps of a timeline that decided the verdict, and says why.
 #ifndef KMES_CONFORMANCE_STAGE_VERDICT_MARKS_H_
 #define KMES_CONFORMANCE_STAGE_VERDICT_MARKS_H_
 
@@ -18,9 +18,9 @@
 
 namespace kmes::conformance {
 
-// What the recorder knows of its steps besides their text.
+// Facts about the steps besides their text.
 struct StepFacts {
-    // What an operation of the producer did, by the number of its step.
+    // The effects of an operation of the producer. `step` is the number of its step.
     struct Operation {
         std::uint64_t step = 0;
         std::uint32_t cpu = 0;
@@ -29,8 +29,13 @@ struct StepFacts {
         std::uint64_t overwritten_first = 0;  // 0: overwrote nothing
         std::uint64_t overwritten_last = 0;
         std::optional<BufferIndex> retired;
-        std::optional<std::uint64_t> woken;  // threads; nothing: need_wake was 0
+        std::optional<std::uint64_t> woken;  // the number of threads; nothing: need_wake was 0
         bool in_move = false;
+
+        bool overwrites(std::uint32_t of_cpu, std::uint64_t sequence) const {
+            return cpu == of_cpu && overwritten_first != 0 && overwritten_first <= sequence &&
+                   sequence <= overwritten_last;
+        }
     };
     // A futex wait of the testee.
     struct Wait {
@@ -39,20 +44,34 @@ struct StepFacts {
         BufferIndex buffer = 0;
         std::int32_t thread = 0;
     };
+    // A load of tail_pos.
+    struct TailLoad {
+        std::uint64_t step = 0;
+        std::uint32_t cpu = 0;
+        BufferIndex buffer = 0;
+        std::uint64_t value = 0;
+    };
+    // A step in which a thread reads bytes of an event.
+    struct EventRead {
+        std::uint64_t step = 0;
+        bool is_to_the_end = false;  // the last byte of the event is among them
+    };
 
     std::vector<Operation> operations;
-    std::vector<std::uint64_t> moves;  // the steps that say what is to be done
+    std::vector<std::uint64_t> moves;  // the steps that describe an action before a chosen access
     std::vector<Wait> waits;
-    std::map<std::uint64_t, std::uint64_t> step_of_line;  // of the report
+    std::vector<TailLoad> tail_loads;
+    std::vector<EventRead> event_reads;
+    std::map<std::uint64_t, std::uint64_t> step_of_line;  // key: the line of the report
 };
 
 class VerdictMarks {
   public:
-    // `history` is null where there are no rings.
+    // `history` is null if there are no rings.
     VerdictMarks(Timeline& timeline, const StepFacts& facts, const History* history)
         : timeline_(timeline), facts_(facts), history_(history) {}
 
-    // Once, after the last step, which states the verdict and has the number `last`.
+    // To be called once, after the last step, which states the verdict and has the number `last`.
     void mark_all(const Finding& finding, std::uint64_t last);
 
   private:
@@ -63,6 +82,13 @@ class VerdictMarks {
     void mark_lost(const Finding& finding);
     void mark_torn(const Finding& finding);
     void mark_missing(const Finding& finding);
+    void mark_dropped(const Finding& finding, std::uint64_t last_wait, std::uint64_t before);
+    void mark_lap(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t next_record);
+    void mark_source(const Finding& finding, std::uint64_t record);
+    bool mark_tail_load(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t record,
+                        std::uint64_t read_as);
+    bool is_overwritten(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t before) const;
+    std::uint64_t last_delivered(std::uint32_t cpu, std::uint64_t before) const;
     void mark_record(const Finding& finding, std::uint64_t record);
     std::uint64_t last_where(const std::function<bool(const TimelineStep&)>& is_meant) const;
     std::uint64_t last_of(StepKind kind, std::optional<std::uint32_t> cpu,

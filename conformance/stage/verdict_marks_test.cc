@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "conformance/stage/verdict_marks.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -11,6 +12,8 @@
 
 namespace kmes::conformance {
 namespace {
+
+using ::testing::HasSubstr;
 
 class VerdictMarksTest : public ServedRingsTest {
   protected:
@@ -30,8 +33,35 @@ class VerdictMarksTest : public ServedRingsTest {
         facts_.operations.push_back(operation);
         return operation.step;
     }
-    void mark(FindingCode code, std::uint64_t sequence = 0) {
+    std::uint64_t load_tail(std::uint64_t value) {
+        const std::uint64_t number = step(StepKind::access, 0, "reads tail_pos");
+        facts_.tail_loads.push_back({number, 0, buffer(0), value});
+        return number;
+    }
+    std::uint64_t read(std::uint64_t sequence, bool is_to_the_end) {
+        const std::uint64_t number = step(StepKind::access, sequence);
+        facts_.event_reads.push_back({number, is_to_the_end});
+        return number;
+    }
+    std::uint64_t wait() {
+        const std::uint64_t number = step(StepKind::wait_begin);
+        facts_.waits.push_back({number, 0, buffer(0), 1});
+        return number;
+    }
+    // Emits an event of 100 bytes, and returns the step of the emission.
+    std::uint64_t publish_at(std::uint64_t sequence) {
+        emit(0);
+        return publish(sequence);
+    }
+    // The last operation overwrites these events.
+    void overwrites(std::uint64_t first, std::uint64_t last) {
+        facts_.operations.back().overwritten_first = first;
+        facts_.operations.back().overwritten_last = last;
+    }
+    const std::string& why(std::uint64_t number) { return timeline_.find(number)->why; }
+    void mark(FindingCode code, std::uint64_t sequence = 0, const std::string& clause = "") {
         Finding finding;
+        finding.clause = clause;
         finding.code = code;
         finding.cpu = 0;
         finding.sequence = sequence;
@@ -56,6 +86,68 @@ TEST_F(VerdictMarksTest, AreOnThePublicationAndTheWaitOfALostWake) {
     EXPECT_TRUE(is_decisive(wait));
 }
 
+TEST_F(VerdictMarksTest, AreOnTheLastAccessToAnEventThatIsDropped) {
+    publish_at(1);
+    const std::uint64_t first = read(1, false);
+    const std::uint64_t last = read(1, false);
+    const std::uint64_t sleep = wait();
+    mark(FindingCode::lost_wake_up, 1);
+    EXPECT_FALSE(is_decisive(first));
+    EXPECT_TRUE(is_decisive(last));
+    EXPECT_THAT(why(last), HasSubstr("does not copy it"));
+    EXPECT_TRUE(is_decisive(sleep));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheCopyOfAnEventIfNoWaitFollows) {
+    publish_at(1);
+    wait();
+    const std::uint64_t copy = read(1, true);
+    mark(FindingCode::lost_wake_up, 1);
+    EXPECT_TRUE(is_decisive(copy));
+    EXPECT_THAT(why(copy), HasSubstr("No record of it follows"));
+}
+
+TEST_F(VerdictMarksTest, AreOnNoCopyBeforeTheWaitThatLacksItsRecord) {
+    publish_at(1);
+    const std::uint64_t copy = read(1, true);
+    const std::uint64_t sleep = wait();
+    mark(FindingCode::lost_wake_up, 1);
+    EXPECT_FALSE(is_decisive(copy));
+    EXPECT_TRUE(is_decisive(sleep));
+}
+
+TEST_F(VerdictMarksTest, AreOnNoAccessToAnEventThatIsOverwritten) {
+    publish_at(1);
+    const std::uint64_t access = read(1, false);
+    publish_at(2);
+    overwrites(1, 1);
+    const std::uint64_t next = step(StepKind::record, 2);
+    mark(FindingCode::missing_event, 1);
+    EXPECT_FALSE(is_decisive(access));
+    EXPECT_TRUE(is_decisive(next));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheLastAccessToAMissingEvent) {
+    publish_at(1);
+    publish_at(2);
+    const std::uint64_t access = read(1, false);
+    read(2, true);
+    step(StepKind::record, 2);
+    const std::uint64_t later = read(1, false);
+    mark(FindingCode::missing_event, 1);
+    EXPECT_TRUE(is_decisive(access));
+    EXPECT_FALSE(is_decisive(later));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheWaitWithoutARequest) {
+    const std::uint64_t first = wait();
+    const std::uint64_t last = wait();
+    mark(FindingCode::contract, 0, "5.1.8.2-1");
+    EXPECT_FALSE(is_decisive(first));
+    EXPECT_TRUE(is_decisive(last));
+    EXPECT_FALSE(is_decisive(timeline_.last_number()));
+}
+
 TEST_F(VerdictMarksTest, AreOnTheOverwriteAndTheRecordOfATornEvent) {
     publish(1);
     const std::uint64_t overwrite = publish(2);
@@ -65,6 +157,130 @@ TEST_F(VerdictMarksTest, AreOnTheOverwriteAndTheRecordOfATornEvent) {
     EXPECT_TRUE(is_decisive(overwrite));
     EXPECT_TRUE(is_decisive(record));
     EXPECT_FALSE(is_decisive(1));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheLastLoadOfTheTailBeforeATornCopy) {
+    publish_at(1);
+    const std::uint64_t earlier = load_tail(0);
+    const std::uint64_t load = load_tail(0);
+    step(StepKind::access, 1);
+    publish_at(2);
+    overwrites(1, 1);
+    step(StepKind::access, 1);
+    step(StepKind::access, 0, "reads write_pos");
+    const std::uint64_t later = load_tail(100);
+    step(StepKind::record, 1);
+    mark(FindingCode::torn_event, 1);
+    EXPECT_FALSE(is_decisive(earlier));
+    EXPECT_TRUE(is_decisive(load));
+    EXPECT_THAT(why(load), HasSubstr("not passed event 1"));
+    EXPECT_THAT(why(load), HasSubstr("No load of tail_pos follows the copy"));
+    EXPECT_FALSE(is_decisive(later)) << "it is about the next event";
+}
+
+TEST_F(VerdictMarksTest, AreOnTheLoadOfTheTailAfterATornCopy) {
+    publish_at(1);
+    const std::uint64_t before = load_tail(0);
+    step(StepKind::access, 1);
+    publish_at(2);
+    overwrites(1, 1);
+    const std::uint64_t load = load_tail(100);
+    step(StepKind::record, 1);
+    mark(FindingCode::torn_event, 1);
+    EXPECT_FALSE(is_decisive(before));
+    EXPECT_TRUE(is_decisive(load));
+    EXPECT_THAT(why(load), HasSubstr("has passed event 1"));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheCopyThatAWrongRecordFollows) {
+    publish_at(1);
+    publish_at(2);
+    const std::uint64_t first = step(StepKind::access, 1);
+    const std::uint64_t copy = step(StepKind::access, 1);
+    step(StepKind::access, 2);
+    load_tail(0);
+    const std::uint64_t record = step(StepKind::record, 1);
+    mark(FindingCode::misread_event, 1);
+    EXPECT_FALSE(is_decisive(first));
+    EXPECT_TRUE(is_decisive(copy));
+    EXPECT_TRUE(is_decisive(record));
+    EXPECT_THAT(why(copy), HasSubstr("follows this copy of event 1"));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheLoadOfTheGenerationThatIsReported) {
+    const std::uint64_t load = step(StepKind::access, 0, "reads generation: 2");
+    const std::uint64_t record = step(StepKind::record);
+    facts_.step_of_line[0] = record;
+    mark(FindingCode::wrong_generation);
+    EXPECT_TRUE(is_decisive(load));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheLoadOfTheTailBeforeARefusalAfterALap) {
+    publish_at(1);
+    step(StepKind::record, 1);
+    publish_at(2);
+    publish_at(3);
+    overwrites(1, 2);
+    const std::uint64_t load = load_tail(200);
+    const std::uint64_t refusal = step(StepKind::record);
+    facts_.step_of_line[0] = refusal;
+    mark(FindingCode::refused_without_reason);
+    EXPECT_TRUE(is_decisive(refusal));
+    EXPECT_TRUE(is_decisive(load));
+    EXPECT_THAT(why(load), HasSubstr("has passed event 2"));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheLastLoadOfTheTailBeforeAnEventInThePlaceOfAnother) {
+    publish_at(1);
+    step(StepKind::record, 1);
+    publish_at(2);
+    const std::uint64_t load = load_tail(100);
+    publish_at(3);
+    overwrites(1, 2);
+    step(StepKind::access, 3);
+    step(StepKind::access, 0, "reads write_pos");
+    const std::uint64_t later = load_tail(200);
+    step(StepKind::record, 3);
+    mark(FindingCode::early_event, 3);
+    EXPECT_TRUE(is_decisive(load));
+    EXPECT_THAT(why(load), HasSubstr("not passed event 2"));
+    EXPECT_FALSE(is_decisive(later)) << "it is about the next event";
+}
+
+TEST_F(VerdictMarksTest, AreOnNoLoadOfTheTailWithoutALap) {
+    publish_at(1);
+    publish_at(2);
+    const std::uint64_t load = load_tail(0);
+    step(StepKind::record, 2);
+    mark(FindingCode::missing_event, 1);
+    EXPECT_FALSE(is_decisive(load));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheFirstLoadOfTheTailAfterALap) {
+    for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) publish_at(sequence);
+    const std::uint64_t before = load_tail(0);
+    publish_at(4);
+    overwrites(1, 1);
+    const std::uint64_t load = load_tail(100);
+    const std::uint64_t again = load_tail(100);
+    step(StepKind::record, 4);
+    mark(FindingCode::missing_event, 2);
+    EXPECT_FALSE(is_decisive(before));
+    EXPECT_TRUE(is_decisive(load));
+    EXPECT_THAT(why(load), HasSubstr("tail_pos is at event 2"));
+    EXPECT_FALSE(is_decisive(again));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheLoadOfTheTailAfterALapBeforeASleep) {
+    for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) publish_at(sequence);
+    publish_at(4);
+    overwrites(1, 2);
+    const std::uint64_t load = load_tail(200);
+    const std::uint64_t wait = step(StepKind::wait_begin);
+    facts_.waits.push_back({wait, 0, buffer(0), 1});
+    mark(FindingCode::lost_wake_up, 3);
+    EXPECT_TRUE(is_decisive(load));
+    EXPECT_THAT(why(load), HasSubstr("tail_pos is at event 3"));
 }
 
 TEST_F(VerdictMarksTest, AreOnTheFirstRecordAfterAMissingOne) {

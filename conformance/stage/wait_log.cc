@@ -20,7 +20,7 @@ constexpr milliseconds kDoze{400};
 // Long enough for such a wait on each of some CPUs in turn; less than the time to hang.
 constexpr milliseconds kLongDoze{2000};
 
-// The value that `wait` sleeps on in this buffer.
+// Returns the word of this buffer that `wait` sleeps on.
 std::optional<FutexWord> word_in(const FutexWait& wait, BufferId buffer) {
     for (const FutexWord& word : wait.words) {
         if (word.place.buffer == buffer) return word;
@@ -37,7 +37,7 @@ void WaitLog::watch(const Rings& rings) {
     round_begun_.assign(rings.cpus(), 0);
 }
 
-// -- Told by the stage -----------------------------------------------------------------------
+// -- Reported by the stage -------------------------------------------------------------------
 
 bool WaitLog::enter(const FutexWait& wait) {
     all_.push_back(wait);
@@ -124,15 +124,15 @@ bool WaitLog::asleep(std::uint32_t cpu) const {
     const BufferIndex buffer = rings_->history().present_buffer(cpu);
     if (const Wait* wait = wait_on(cpu, buffer)) {
         const std::optional<FutexWord> word = word_in(wait->wait, buffers_.id_of(buffer));
-        return word && word->value_expected == rings_->counter(buffer);
+        return word && word->value_expected == rings_->counters().of(buffer);
     }
     if (!buffers_.has_mapped(buffer)) return false;
-    // A thread that has ever waited on this CPU's own word will, as a rule, wait there again.
+    // A thread that has ever waited on this CPU's own word usually waits there again.
     return sleeps_.at(cpu) == 0 ? dozes(buffer) : dozes_elsewhere(cpu);
 }
 
-// One thread for several CPUs, with a limit, that chooses the CPU on which it sleeps: it may take
-// long to come back to this one.
+// True if one thread serves several CPUs, and chooses the CPU on which it sleeps with a limit. It
+// may return to this CPU late.
 bool WaitLog::dozes_elsewhere(std::uint32_t cpu) const {
     const auto found = waiting_.find(last_sleeper_.at(cpu));
     return found != waiting_.end() && found->second.wait.limit != TimeLimit::kNone &&
@@ -140,9 +140,9 @@ bool WaitLog::dozes_elsewhere(std::uint32_t cpu) const {
            clock_.is_still_for(scaled(kLongDoze, timeout_scale_));
 }
 
-// One thread for several CPUs, with a limit (contract): it sleeps on one of the words, and checks
-// all buffers after that. If another thread has mapped this buffer, the owner of the wait is
-// unknown; then a time without any action decides.
+// True if one thread serves several CPUs with a limit (contract): it sleeps on one of the words,
+// and then checks all buffers. If another thread has mapped this buffer, the owner of the wait is
+// unknown. Then a time without any action decides.
 bool WaitLog::dozes(BufferIndex buffer) const {
     const bool long_enough = clock_.is_still_for(scaled(kDoze, timeout_scale_));
     return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
@@ -158,7 +158,7 @@ bool WaitLog::proves_idle(std::uint32_t cpu) const {
     const Wait* wait = wait_on(cpu, buffer);
     if (!wait || wait->wait.limit != TimeLimit::kNone) return false;
     const std::optional<FutexWord> word = word_in(wait->wait, buffers_.id_of(buffer));
-    return word && word->value_expected == rings_->counter(buffer) &&
+    return word && word->value_expected == rings_->counters().of(buffer) &&
            wait->begun_operation >= rings_->history().operations();
 }
 
@@ -166,7 +166,7 @@ const WaitLog::Wait* WaitLog::lone_timed_wait() const {
     constexpr int kHasATimer = 3;
     if (waiting_.size() != 1) return nullptr;
     const auto& [tid, wait] = *waiting_.begin();
-    // Where others sleep as well, they are in the middle of something.
+    // If other threads have slept too, they are busy now.
     const bool is_only_sleeper =
         std::all_of(last_sleeper_.begin(), last_sleeper_.end(),
                     [tid = tid](pid_t sleeper) { return sleeper == 0 || sleeper == tid; });

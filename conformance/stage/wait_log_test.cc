@@ -29,7 +29,7 @@ class AWaitLog : public ServedRingsTest {
     WaitLog log_{buffers_, clock_, 1};
 };
 
-TEST_F(AWaitLog, KnowsWhoSleepsWhere) {
+TEST_F(AWaitLog, KnowsTheSleepersOfEachCpu) {
     EXPECT_FALSE(sleep(wait(1)));
     EXPECT_TRUE(log_.is_waiting(kThread));
     EXPECT_TRUE(log_.asleep(1));
@@ -57,7 +57,7 @@ TEST_F(AWaitLog, KnowsASleeperUntilItsWaitIsForgotten) {
 }
 
 TEST_F(AWaitLog, IsNotAsleepWithAnOldCounter) {
-    rings_.put_need_wake(buffer(0), 1, "set by this test");
+    rings_.forged().put_need_wake(buffer(0), 1, "set by this test");
     sleep(wait(0));
     EXPECT_TRUE(log_.proves_idle(0));
     emit(0);

@@ -22,28 +22,34 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// From one look to the next, in a wait.
+// The interval of the checks in a wait.
 constexpr milliseconds kWaitPoll{3};
-// A short while, after which a case goes on; no verdict hangs on it.
+// The time after which asleep_or_stuck() returns in any case. No verdict depends on it.
 constexpr milliseconds kStuck{60};
-// E19: a retired buffer is nudged at growing intervals, from this one on, while something is owed.
+// The first interval between two nudges of retired buffers (E19), while the consumer owes
+// something. The interval doubles after each nudge.
 constexpr milliseconds kFirstNudge{50};
-// How long a thread that has begun to sleep may take until it does.
+// How long a thread may take from the entry into a wait until it sleeps.
 constexpr milliseconds kFallAsleep{1000};
-// Accesses that are stopped at, in one wait, without a record and without an action of the
-// producer.
-constexpr std::uint64_t kHitsOfAStandstill = 400'000;
-// Calls of kmes_attach while no buffer is replaced. A limit of time would take minutes: most of
-// what it spends so is the suite's own, which serves, maps and guards.
-constexpr std::uint64_t kAttachesOfAStandstill = 5000;
+// The most stopped accesses in one wait without a record and without an operation of the producer.
+constexpr std::uint64_t kHitsWithoutProgress = 400'000;
+// The limit of calls that change nothing: a fixed number, and a number for each CPU. A time limit
+// would take minutes, because the suite itself takes most of that time: it serves, maps and guards.
+constexpr std::uint64_t kCallsWithoutProgress = Repeats::kTooMany;
+constexpr std::uint64_t kCallsOfACpu = 20;
+
+std::uint64_t most_calls_without_progress(std::uint64_t cpus) {
+    return kCallsWithoutProgress + kCallsOfACpu * cpus;
+}
 
 }  // namespace
 
 // -- Sleep -----------------------------------------------------------------------------------
 
-// A wait is told at its entry, and begins again after each stop of all threads; the kernel has the
-// thread asleep a little later. What the producer does before that wakes no thread: the wait finds
-// another value then. For a short while: no verdict hangs on it.
+// Waits until the sleeper of this CPU is asleep in the kernel, but only for a short time: no
+// verdict depends on it. The tracer reports a wait at its entry, and the thread sleeps a little
+// later. After each stop of all threads the wait begins again. An operation of the producer before
+// the sleep wakes no thread: the wait finds another value.
 void Waits::let_fall_asleep(std::uint32_t cpu) {
     constexpr std::chrono::microseconds kMoment{50};
     const TimePoint end = Clock::now() + scaled(kFallAsleep, parts_.settings.timeout_scale);
@@ -57,21 +63,21 @@ void Waits::let_fall_asleep(std::uint32_t cpu) {
     }
 }
 
-// Before the producer does anything. While an event of the tracer is acted on, threads stand still
-// for it. What comes meanwhile may stop them all again.
+// Does nothing while the stage acts on an event of the tracer, because threads are stopped for the
+// event. Repeats the wait, because the events that it serves may stop all threads again.
 void Waits::let_fall_asleep_again() {
     constexpr int kMostTimes = 16;
     if (!parts_.testee.has_tracer() || parts_.events.is_in_pump() || parts_.holding.is_frozen())
         return;
     for (int i = 0; i < kMostTimes; ++i) {
-        const std::uint64_t freezes = parts_.testee.tracer().freezes();
+        const std::uint64_t freezes = parts_.testee.tracer().effects().freezes;
         if (std::exchange(freezes_slept_through_, freezes) == freezes) return;
         for (std::uint32_t cpu = 0; cpu < parts_.cpus(); ++cpu) let_fall_asleep(cpu);
     }
 }
 
-// What a sleeper without a limit cannot owe any more is owed in the report (see
-// History::checkpoint_idle for the conditions).
+// For a sleeper without a limit: the report must contain every event that survives now
+// (History::checkpoint_idle lists the conditions).
 void Waits::take_checkpoint(std::uint32_t cpu) {
     if (!parts_.wait_log.proves_idle(cpu)) return;
     const BufferIndex buffer = parts_.rings->history().present_buffer(cpu);
@@ -79,13 +85,13 @@ void Waits::take_checkpoint(std::uint32_t cpu) {
     parts_.rings->history().checkpoint_idle(cpu, buffer, parts_.testee.records().bytes_fed());
 }
 
-// -- What a wait does for the testee ---------------------------------------------------------
+// -- Wakes during a wait ---------------------------------------------------------------------
 
 void Waits::set_nudging(bool on) {
     parts_.nudges.set_on(on);
 }
 
-// E19: retired buffers are nudged for as long as they are mapped. True: one was.
+// Nudges retired buffers while they are mapped (E19). Returns whether it nudged one.
 bool Waits::nudge_retired() {
     if (!parts_.nudges.is_on()) return false;
     let_fall_asleep_again();
@@ -95,8 +101,8 @@ bool Waits::nudge_retired() {
     return nudged;
 }
 
-// True: a thread was woken.
-bool Waits::wake_who_waits_elsewhere() {
+// Returns whether it woke a thread.
+bool Waits::wake_lone_timed_wait() {
     if (parts_.testee.has_forked()) return false;
     const WaitLog::Wait* wait = parts_.wait_log.lone_timed_wait();
     if (!wait || parts_.testee.tracer().activity(wait->wait.tid) != Activity::kBlocked)
@@ -124,13 +130,14 @@ void Waits::while_pending(const std::function<bool()>& pending, const std::funct
     Liveness& liveness = parts_.liveness;
     Patience patience(parts_.settings.debug ? limit() : liveness.time_to_hang(Stall::none));
     std::uint64_t hits = parts_.guards.hits();
-    std::uint64_t hits_in_vain = 0;
-    const auto hits_of_a_standstill =
-        static_cast<std::uint64_t>(kHitsOfAStandstill * parts_.settings.patience);
+    std::uint64_t hits_without_progress = 0;
+    const auto most_hits_without_progress =
+        static_cast<std::uint64_t>(kHitsWithoutProgress * parts_.settings.patience);
     std::size_t records_seen = testee.records().records().size();
-    // Once round all CPUs: one that does not come by then chooses where it sleeps.
+    // One wake for each CPU: a thread that has not reached the awaited CPU by then chooses its CPU
+    // itself.
     std::uint32_t spurious_wakes_left = shortens_ ? parts_.cpus() : 0;
-    // A nudge is what the wait itself does.
+    // The nudges of this wait are no operations from outside.
     const auto operations = [this] {
         return parts_.rings->history().operations() - parts_.nudges.count();
     };
@@ -142,22 +149,21 @@ void Waits::while_pending(const std::function<bool()>& pending, const std::funct
         parts_.events.pump(Clock::now() + kWaitPoll);
         if (!pending()) break;
         if (owing()) stop_at_malformed(testee.records());
-        // It is stopped at every access: the time counts from the last one on. (Who guards pages
-        // lets go of one that only looks; one that goes round and stores to need_wake each time,
-        // and nothing comes of it, is let go of by nobody.)
+        // The testee stops at every access, so the time counts from the last access. The limit of
+        // hits ends a loop that also stores to need_wake. (SpinWatch handles a loop that only
+        // loads.)
         const std::uint64_t new_hits =
             parts_.guards.hits() - std::exchange(hits, parts_.guards.hits());
         const std::size_t records = testee.records().records().size();
         const std::uint64_t operations_now = operations();
         if (std::exchange(records_seen, records) != records ||
             std::exchange(operations_seen, operations_now) != operations_now)
-            hits_in_vain = 0;
-        hits_in_vain += new_hits;
-        if (new_hits > 0 && hits_in_vain < hits_of_a_standstill) patience.restart();
-        if (owing() && liveness.attaches_again() > kAttachesOfAStandstill)
-            stop_hung(parts_, what, Stall::attaching);
+            hits_without_progress = 0;
+        hits_without_progress += new_hits;
+        if (new_hits > 0 && hits_without_progress < most_hits_without_progress) patience.restart();
+        if (owing()) stop_at_endless_calls(what);
         if (parts_.hooks.round(false)) continue;
-        if (spurious_wakes_left > 0 && wake_who_waits_elsewhere()) --spurious_wakes_left;
+        if (spurious_wakes_left > 0 && wake_lone_timed_wait()) --spurious_wakes_left;
         const Stall stall = liveness.find_stall(true);
         if (stall != Stall::none && pending() && !testee.end() && owing()) {
             if (parts_.hooks.round(true)) continue;
@@ -173,6 +179,16 @@ void Waits::while_pending(const std::function<bool()>& pending, const std::funct
             stop_hung(parts_, what, Stall::none);
     }
     stop_at_fault(parts_.monitors);
+}
+
+void Waits::stop_at_endless_calls(const std::string& what) {
+    const std::uint64_t most = most_calls_without_progress(parts_.cpus());
+    // While no buffer is replaced, a correct thread attaches twice for each buffer, and twice after
+    // a nudge.
+    if (parts_.liveness.attaches_again() > most) stop_hung(parts_, what, Stall::attaching);
+    // Since the producer's last operation: after EAGAIN, a correct thread loads the counter again
+    // and expects the current value.
+    if (parts_.wait_log.refusals() > most) stop_hung(parts_, what, Stall::refused);
 }
 
 void Waits::until(const std::function<bool()>& condition, const std::string& what) {
@@ -277,9 +293,10 @@ void Waits::tolerated_at_rest() {
         }
         return true;
     };
-    // A look is of use only after a while in which nothing moved: find_stall sees to that.
-    while_pending([&] { return !testee.end() && !all_refused() && !parts_.liveness.is_at_rest(); },
-                  [] { return false; }, "R records of the forged buffers, or a sleep");
+    // find_stall() checks the threads only after a time without a change.
+    while_pending(
+        [&] { return !testee.end() && !all_refused() && !parts_.liveness.check_for_rest(); },
+        [] { return false; }, "R records of the forged buffers, or a sleep");
 }
 
 void Waits::let_run(std::uint64_t milliseconds_to_run) {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// What the testee's accesses to a buffer mean: fields by 5.1.6, events by the history, and the step
-// of 5.1.8 that an access belongs to, where its place among the others says so. See recorder.h.
+// See access_steps.h.
+#include "conformance/stage/access_steps.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "conformance/oracle/layout.h"
+#include "conformance/oracle/record.h"
 #include "conformance/stage/data_names.h"
-#include "conformance/stage/recorder.h"
 #include "conformance/stage/rings.h"
 
 namespace kmes::conformance {
@@ -37,17 +39,23 @@ std::uint64_t low_bytes(std::uint64_t value, std::uint64_t bytes) {
 
 }  // namespace
 
-// The last step is an access of this hit.
-void Recorder::put_code(const GuardHit& hit) {
-    const BufferAccess& access = hit.accesses.front();
-    const std::uint64_t offset = access.place.offset_bytes;
-    places_.add(timeline_, hit.code, hit.stack,
-                offset < kMetadataBytes ? field_names(metadata_fields(), offset, access.size_bytes)
-                                        : "data");
+std::string retired_suffix(const History& history, BufferIndex index) {
+    const Buffer& buffer = history.buffer(index);
+    return buffer.retired ? fmt::format(" of buffer {}, which is retired", index) : "";
 }
 
-std::string Recorder::metadata_text(const BufferAccess& access, BufferIndex buffer,
-                                    const GuardStep* step) {
+// Adds the code of this hit, whose access is the last step.
+void AccessSteps::put_code(const GuardHit& hit) {
+    const BufferAccess& access = hit.accesses.front();
+    const std::uint64_t offset = access.place.offset_bytes;
+    log_.add_place(hit.code, hit.stack,
+                   offset < kMetadataBytes
+                       ? field_names(metadata_fields(), offset, access.size_bytes)
+                       : "data");
+}
+
+std::string AccessSteps::metadata_text(const BufferAccess& access, BufferIndex buffer,
+                                       const GuardStep* step) {
     const std::uint64_t offset = access.place.offset_bytes;
     const std::uint64_t bytes = access.size_bytes;
     const bool is_flag_word = offset == kNeedWakeOffset && bytes == 4;
@@ -56,7 +64,7 @@ std::string Recorder::metadata_text(const BufferAccess& access, BufferIndex buff
                            ? std::string(field->name)
                            : fmt::format("{} {} at {} ({})", bytes, bytes == 1 ? "byte" : "bytes",
                                          offset, field_names(metadata_fields(), offset, bytes));
-    what += buffer_suffix(buffer);
+    what += retired_suffix(log_.history(), buffer);
     const bool has_value = step != nullptr && bytes > 0 && bytes <= 8;
     const auto value = [&](std::uint64_t raw) {
         return value_text(field, low_bytes(raw, bytes), bytes);
@@ -72,8 +80,8 @@ std::string Recorder::metadata_text(const BufferAccess& access, BufferIndex buff
                      : "reads " + what;
 }
 
-std::string Recorder::metadata_clause(const BufferAccess& access, Reader& reader,
-                                      std::uint64_t value) {
+std::string AccessSteps::metadata_clause(const BufferAccess& access, Reader& reader,
+                                         std::uint64_t value) {
     const bool had_data = std::exchange(reader.has_data, false);
     reader.event = Placement{};
     const std::uint64_t offset = access.place.offset_bytes;
@@ -99,22 +107,24 @@ std::string Recorder::metadata_clause(const BufferAccess& access, Reader& reader
     return offset < kWritePosOffset ? "5.1.6.1" : "";
 }
 
-bool Recorder::is_overwritten(BufferIndex index, const Placement& event) const {
-    const Buffer& buffer = history().buffer(index);
+bool AccessSteps::is_overwritten(BufferIndex index, const Placement& event) const {
+    const Buffer& buffer = log_.history().buffer(index);
     if (event.sequence == 0) return false;
-    const bool is_present = !buffer.retired && rings_->is_reserved(buffer.cpu);
-    return event.position < buffer.tail_pos || (is_present && event.position < rings_->tail(index));
+    const bool is_present = !buffer.retired && log_.rings().emissions().is_reserved(buffer.cpu);
+    return event.position < buffer.tail_pos ||
+           (is_present && event.position < log_.rings().backend().state(index).tail);
 }
 
-// Which event has its bytes at this offset of the layout. A thread that has read one byte of an
-// event reads on in it, whatever stands there by now, until it looks at a position again.
-Placement Recorder::event_at(BufferIndex index, std::uint64_t offset, Reader& reader) const {
-    const Buffer& buffer = history().buffer(index);
+// Returns the event at this offset of the layout. A thread that has read a byte of an event
+// continues in that event until it accesses the metadata. This holds even if the event is
+// overwritten by now.
+Placement AccessSteps::event_at(BufferIndex index, std::uint64_t offset, Reader& reader) const {
+    const Buffer& buffer = log_.history().buffer(index);
     const std::uint64_t mask = buffer.capacity - 1;
     const std::uint64_t place = (offset - kMetadataBytes) & mask;
     if (reader.event.sequence != 0 && ((place - reader.event.position) & mask) < reader.event.bytes)
         return reader.event;
-    // The last position written that falls on this place.
+    // The last written position at this place.
     const std::uint64_t behind = (buffer.write_frontier - 1 - place) & mask;
     const std::uint64_t position = buffer.write_frontier - 1 - behind;
     const auto next = std::upper_bound(
@@ -125,13 +135,13 @@ Placement Recorder::event_at(BufferIndex index, std::uint64_t offset, Reader& re
     return position - found.position < found.bytes ? found : Placement{};
 }
 
-std::string Recorder::reading_text(const Reading& reading,
-                                   std::optional<std::uint64_t> value) const {
+std::string AccessSteps::reading_text(const Reading& reading,
+                                      std::optional<std::uint64_t> value) const {
     const std::uint64_t bytes = reading.end_byte - reading.first_byte;
-    const std::uint64_t mask = history().buffer(reading.buffer).capacity - 1;
+    const std::uint64_t mask = log_.history().buffer(reading.buffer).capacity - 1;
     const std::uint64_t offset = (reading.event.position + reading.first_byte) & mask;
     if (reading.first_byte != 0 || reading.event.sequence == 0) {
-        const std::string stale = stale_capacity_text(history(), reading.buffer, offset);
+        const std::string stale = stale_capacity_text(log_.history(), reading.buffer, offset);
         if (!stale.empty())
             return fmt::format("reads {} bytes at offset {} of the data; {}", bytes, offset, stale);
     }
@@ -160,103 +170,122 @@ std::string Recorder::reading_text(const Reading& reading,
                        reading.count);
 }
 
-void Recorder::read_data(const GuardHit& hit, const BufferAccess& access, BufferIndex index,
-                         int thread, const GuardStep* step) {
+void AccessSteps::read_data(const GuardHit& hit, const BufferAccess& access, BufferIndex index,
+                            int thread, const GuardStep* step) {
     Reader& reader = readers_[{thread, index}];
     const Placement event = event_at(index, access.place.offset_bytes, reader);
     reader.event = event;
     reader.has_data = true;
-    const Buffer& buffer = history().buffer(index);
+    const Buffer& buffer = log_.history().buffer(index);
     const std::uint64_t place = access.place.offset_bytes - kMetadataBytes;
     const std::uint64_t byte = (place - event.position) & (buffer.capacity - 1);
     const bool overwritten = is_overwritten(index, event);
     const auto found = readings_.find(thread);
-    if (found != readings_.end()) {
+    if (found != readings_.end() && log_.is_latest(found->second.step, thread)) {
         Reading& reading = found->second;
-        TimelineStep* told = timeline_.find(reading.step);
-        // A second pass over the event is another step; so is what comes after it was overwritten.
-        if (told != nullptr && reading.buffer == index &&
+        TimelineStep* entry = log_.timeline().find(reading.step);
+        // A second pass over the event is another step, and so are the reads after an overwrite.
+        if (entry != nullptr && reading.buffer == index &&
             reading.event.sequence == event.sequence && reading.overwritten == overwritten &&
             byte >= reading.first_byte && byte + 1 >= reading.end_byte) {
             reading.end_byte = std::max(reading.end_byte, byte + access.size_bytes);
             ++reading.count;
-            told->text = reading_text(reading, std::nullopt);
+            entry->text = reading_text(reading, std::nullopt);
+            note_read(reading);
             return;
         }
     }
-    Reading reading{timeline_.last_number() + 1, index, event, overwritten, byte,
-                    byte + access.size_bytes,    1};
-    TimelineStep told;
-    told.kind = StepKind::access;
-    told.thread = thread;
-    told.cpu = buffer.cpu;
-    told.clause = "5.1.8.1 step 4";
-    told.sequence = event.sequence;
+    Reading reading{log_.timeline().last_number() + 1, index, event, overwritten, byte,
+                    byte + access.size_bytes,          1};
+    TimelineStep entry;
+    entry.kind = StepKind::access;
+    entry.thread = thread;
+    entry.cpu = buffer.cpu;
+    entry.clause = "5.1.8.1 step 4";
+    entry.sequence = event.sequence;
     std::optional<std::uint64_t> value;
     if (step != nullptr && access.size_bytes <= 8)
         value = low_bytes(step->value_before, access.size_bytes);
-    told.text = reading_text(reading, value);
-    add(std::move(told));
+    entry.text = reading_text(reading, value);
+    log_.add(std::move(entry));
     put_code(hit);
     readings_[thread] = reading;
+    note_read(reading);
 }
 
-void Recorder::accessed_by_second(const GuardHit& hit, BufferIndex buffer, const GuardStep* step) {
-    if (!on_ || hit.accesses.empty()) return;
-    TimelineStep told;
-    told.kind = StepKind::scheduler;
-    told.cpu = history().buffer(buffer).cpu;
-    told.text = (step != nullptr ? "second instance " : "second instance is stopped: it ") +
-                metadata_text(hit.accesses.front(), buffer, step);
-    add(std::move(told));
+void AccessSteps::note_read(const Reading& reading) {
+    if (reading.event.sequence == 0) return;
+    log_.add_event_read({reading.step, reading.end_byte >= reading.event.bytes});
+}
+
+void AccessSteps::accessed_by_second(const GuardHit& hit, BufferIndex buffer,
+                                     const GuardStep* step) {
+    if (!log_.on() || hit.accesses.empty()) return;
+    TimelineStep entry;
+    entry.kind = StepKind::scheduler;
+    entry.cpu = log_.history().buffer(buffer).cpu;
+    entry.text = (step != nullptr ? "second instance " : "second instance is stopped: it ") +
+                 metadata_text(hit.accesses.front(), buffer, step);
+    log_.add(std::move(entry));
     put_code(hit);
 }
 
-void Recorder::accessed(const GuardHit& hit, const GuardStep* step) {
-    if (!on_ || hit.accesses.empty()) return;
+void AccessSteps::accessed(const GuardHit& hit, const GuardStep* step) {
+    if (!log_.on() || hit.accesses.empty()) return;
     const BufferAccess& access = hit.accesses.front();
-    const std::optional<BufferIndex> index = find_buffer_(access.place.buffer);
+    const std::optional<BufferIndex> index = log_.find_buffer(access.place.buffer);
     if (!index) return;
-    const int thread = number_of(hit.tid);
-    thread_of_cpu_[history().buffer(*index).cpu] = thread;
+    const int thread = log_.threads().of(hit.tid);
+    log_.threads().note_user(log_.history().buffer(*index).cpu, thread);
     if (access.place.offset_bytes >= kMetadataBytes && !access.is_write)
         return read_data(hit, access, *index, thread, step);
-    TimelineStep told;
-    told.kind = StepKind::access;
-    told.thread = thread;
-    told.cpu = history().buffer(*index).cpu;
+    TimelineStep entry;
+    entry.kind = StepKind::access;
+    entry.thread = thread;
+    entry.cpu = log_.history().buffer(*index).cpu;
     if (access.place.offset_bytes < kMetadataBytes) {
-        told.text = metadata_text(access, *index, step);
-        told.clause = metadata_clause(access, readers_[{thread, *index}],
-                                      step != nullptr ? step->value_after : 0);
+        entry.text = metadata_text(access, *index, step);
+        entry.clause = metadata_clause(access, readers_[{thread, *index}],
+                                       step != nullptr ? step->value_after : 0);
     } else {
-        told.text = fmt::format(
+        entry.text = fmt::format(
             "writes {} bytes into the data ({})", access.size_bytes,
-            name_of_bytes(history(), *index, access.place.offset_bytes, access.size_bytes));
-        told.clause = "contract";
+            name_of_bytes(log_.history(), *index, access.place.offset_bytes, access.size_bytes));
+        entry.clause = "contract";
     }
-    if (access.is_write) told.state = state_of(history().present_buffer(*told.cpu));
-    add(std::move(told));
+    if (access.is_write) entry.state = log_.state_of(log_.history().present_buffer(*entry.cpu));
+    const bool is_tail_load =
+        access.is_read && access.place.offset_bytes == kTailPosOffset && access.size_bytes == 8;
+    if (is_tail_load && step != nullptr)
+        log_.add_tail_load(
+            {log_.timeline().last_number() + 1, *entry.cpu, *index, step->value_before});
+    log_.add(std::move(entry));
     put_code(hit);
 }
 
-void Recorder::access_refused(const WriteFault& event) {
-    if (!on_) return;
+void AccessSteps::refused(const WriteFault& event) {
+    if (!log_.on()) return;
     TimelineStep step;
     step.kind = StepKind::access;
-    step.thread = number_of(event.tid);
-    if (const std::optional<BufferIndex> index = find_buffer_(event.access.place.buffer))
-        step.cpu = history().buffer(*index).cpu;
+    step.thread = log_.threads().of(event.tid);
+    if (const std::optional<BufferIndex> index = log_.find_buffer(event.access.place.buffer))
+        step.cpu = log_.history().buffer(*index).cpu;
     step.clause = "contract";
     const std::uint64_t offset = event.access.place.offset_bytes;
     std::string name;
-    if (const std::optional<BufferIndex> index = find_buffer_(event.access.place.buffer))
-        name =
-            fmt::format(" ({})", name_of_bytes(history(), *index, offset, event.access.size_bytes));
+    if (const std::optional<BufferIndex> index = log_.find_buffer(event.access.place.buffer))
+        name = fmt::format(" ({})",
+                           name_of_bytes(log_.history(), *index, offset, event.access.size_bytes));
     step.text = fmt::format("writes {} bytes at byte {} of the mapping{}, against the contract",
                             event.access.size_bytes, offset, name);
-    add(std::move(step));
-    places_.add(timeline_, event.code, event.stack, "");
+    log_.add(std::move(step));
+    log_.add_place(event.code, event.stack, "");
+}
+
+void AccessSteps::note_woken(int thread) {
+    for (auto& [key, reader] : readers_) {
+        if (key.first == thread) reader.woken = true;
+    }
 }
 
 }  // namespace kmes::conformance

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// Parts of texts in steps and messages that other code searches for.
+#ifndef KMES_CONFORMANCE_MODEL_STEP_TEXTS_H_
+#define KMES_CONFORMANCE_MODEL_STEP_TEXTS_H_
+
+#include <string_view>
+
+namespace kmes::conformance {
+
+// In a step of the timeline: the consumer reads at the offset that another capacity would give. The
+// number of that capacity follows.
+inline constexpr std::string_view kStaleCapacity = " is where it would be with the capacity of ";
+
+// In a message: the cause that the trace shows follows.
+inline constexpr std::string_view kTheCause = "; the cause: the consumer ";
+
+// The reason for the mark on the last step if no step decides the verdict.
+inline constexpr std::string_view kWholeRunDecides =
+    "The verdict is about the whole run, and no single step decides it.";
+
+}  // namespace kmes::conformance
+
+#endif  // KMES_CONFORMANCE_MODEL_STEP_TEXTS_H_
