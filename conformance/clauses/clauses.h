@@ -45,6 +45,10 @@ struct CaseWithoutBroken {
 };
 const std::vector<CaseWithoutBroken>& cases_without_broken();
 
+// Says in a sentence why no case can show this clause; empty: a case shows it, or there is no such
+// clause.
+std::string why_no_case(std::string_view clause);
+
 // Prints the output of `kmes-conformance clauses`: each clause with its cases, and each case with
 // its broken testees, or the reason why there are none.
 void print_clauses(std::ostream& out);

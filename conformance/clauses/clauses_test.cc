@@ -122,5 +122,21 @@ TEST(ClauseTable, SeesAReasonThatIsNotNeededAnyMore) {
     EXPECT_EQ(tables.faults(), "E1/b fails a broken testee, and has a reason why it fails none\n");
 }
 
+TEST(ClausesWithoutACase, HaveAReason) {
+    EXPECT_EQ(why_no_case("E5"), "E5 concerns only the producer, so no case can show it");
+    EXPECT_TRUE(why_no_case("contract-5").starts_with("contract-5 has no case: "));
+    EXPECT_EQ(why_no_case("E6"),
+              "E6 has no case of its own; these show it: 5.1.8.1-5/torn-in-the-middle, "
+              "5.1.8.1-5/torn-at-the-end");
+    EXPECT_EQ(why_no_case("5.1.10"),
+              "5.1.10 has no case: x86-64 orders loads by itself, so a relaxed load cannot fail "
+              "here");
+    for (int erratum = 1; erratum <= 26; ++erratum)
+        EXPECT_NE(why_no_case("E" + std::to_string(erratum)), "") << erratum;
+    EXPECT_NE(why_no_case("contract-records"), "");
+    for (const char* unknown : {"", "E27", "E", "5.1.10-1", "contract-6"})
+        EXPECT_EQ(why_no_case(unknown), "");
+}
+
 }  // namespace
 }  // namespace kmes::conformance

@@ -19,7 +19,7 @@ void add_points(std::vector<Clause>& clauses) {
         {"published producer",
          "What a producer by the published rules of forms B to D loses is no fault of a consumer.",
          {"published/tail-after-the-data", "published/wake-without-a-fence",
-          "published/swap-without-a-nudge"}});
+          "published/swap-without-a-nudge", "published/swap-without-a-fence"}});
     clauses.push_back({"contract 1 holes",
                        "In form D of the layout, EINVAL of kmes_attach is a slot without a buffer, "
                        "and not the end of the array.",

@@ -104,6 +104,15 @@ Loaded load_for_run(const std::string& path, const std::vector<std::string>& tes
         return loaded;
     }
     loaded.the_case = &*found;
+    if (loaded.file.settings.schedule && loaded.file.settings.schedule->left_out != 0) {
+        loaded.status =
+            say(tools, kExitUsage,
+                fmt::format("{}: schedule.left_out is {}: the schedule had more moves than a file "
+                            "keeps, so it cannot be played; --filter '{}' runs the whole case",
+                            printable(path), loaded.file.settings.schedule->left_out,
+                            printable(loaded.file.case_id)));
+        return loaded;
+    }
     if (loaded.file.settings.schedule && found->schedule_problem) {
         const std::string wrong = found->schedule_problem(*loaded.file.settings.schedule);
         if (!wrong.empty()) {

@@ -152,6 +152,26 @@ TEST_F(CommandsTest, JudgeFindsWhatTheFileSays) {
     EXPECT_EQ(runs_, 0);
 }
 
+TEST_F(CommandsTest, ASchedulePartlyKeptIsNotPlayed) {
+    Schedule schedule{"sleep", 3, std::vector<Move>(10'001, move_at(1, Action::wake))};
+    const std::string path = save(cases_[1], schedule);
+    const std::string line =
+        "kmes-conformance: " + path +
+        ": schedule.left_out is 1: the schedule had more moves than a file keeps, so it cannot be "
+        "played; --filter '5.1.8.2/explored-sleep' runs the whole case\n";
+    EXPECT_EQ(replay_command(path, {}, tools()), kExitUsage);
+    EXPECT_EQ(error_.str(), line);
+    EXPECT_EQ(shrink_command(path, {}, tools()), kExitUsage);
+    EXPECT_EQ(error_.str(), line + line);
+    EXPECT_EQ(runs_, 0);
+    EXPECT_EQ(judge_command(path, tools()), kExitFailed);
+
+    // The moves of a drawn schedule follow from its seed.
+    schedule.drawn = true;
+    EXPECT_EQ(replay_command(save(cases_[1], schedule), {}, tools()), kExitClean);
+    EXPECT_EQ(runs_, 1);
+}
+
 TEST_F(CommandsTest, JudgeSaysWhereItDiffers) {
     const std::string path = save(cases_[0], std::nullopt);
     ReadFailure read = read_failure_file(path);

@@ -47,6 +47,21 @@ class Sleepers {
     std::map<std::uint32_t, std::uint32_t> counters_;
 };
 
+// Returns, for each step, the threads with a column that it wakes. All steps count, shown or not.
+std::vector<std::vector<std::int32_t>> wakes_of(const Timeline& timeline,
+                                                const std::vector<std::int32_t>& threads) {
+    Sleepers sleepers;
+    std::vector<std::vector<std::int32_t>> wakes;
+    for (std::size_t i = 0; i < timeline.steps().size(); ++i) {
+        if (picture::follows_left_out(timeline, i)) sleepers = {};
+        wakes.push_back(sleepers.after(timeline.steps()[i]));
+        std::erase_if(wakes.back(), [&](std::int32_t thread) {
+            return std::find(threads.begin(), threads.end(), thread) == threads.end();
+        });
+    }
+    return wakes;
+}
+
 TraceRow row_of(const Timeline& timeline, std::size_t index) {
     const TimelineStep& step = timeline.steps()[index];
     TraceRow row;
@@ -73,10 +88,8 @@ Trace excerpt(const Timeline& timeline, std::size_t maximum_rows, std::size_t ma
     if (subject.others != 0)
         trace.left_out = subject.others_text + " (" + std::to_string(subject.others) +
                          (subject.others == 1 ? " step)" : " steps)");
-    const std::map<std::size_t, std::string> changes = picture::changes_of(timeline, subject.steps);
-    Sleepers sleepers;
-    std::map<std::size_t, std::vector<std::int32_t>> wakes;
-    for (const std::size_t i : subject.steps) wakes[i] = sleepers.after(timeline.steps()[i]);
+    const std::map<std::size_t, std::string> changes = picture::changes_of(timeline);
+    const std::vector<std::vector<std::int32_t>> wakes = wakes_of(timeline, trace.threads);
     const std::vector<Item> items = picture::fold(timeline, subject.steps);
     const std::vector<bool> chosen =
         picture::choose(timeline, items, std::vector<std::size_t>(items.size(), 1), maximum_rows);
@@ -102,7 +115,7 @@ Trace excerpt(const Timeline& timeline, std::size_t maximum_rows, std::size_t ma
         trace.rows.push_back(row_of(timeline, item.step));
         if (const auto change = changes.find(item.step); change != changes.end())
             trace.rows.back().change = change->second;
-        trace.rows.back().wakes = wakes[item.step];
+        trace.rows.back().wakes = wakes.at(item.step);
     }
     add_gap();
     return trace;

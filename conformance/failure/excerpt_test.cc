@@ -49,6 +49,39 @@ TEST(Excerpt, HasTheChangesAndTheWokenThreads) {
     EXPECT_EQ(trace.rows[4].number, 5u);
 }
 
+// Threads 5 and 6 have no column, because they do less than thread 2.
+TEST(Excerpt, CountsWhatHiddenThreadsDo) {
+    Timeline timeline;
+    timeline.add(emit(100, 7));
+    for (int i = 0; i < 3; ++i) timeline.add(step_of(StepKind::access, 2, "reads"));
+    timeline.add(step_of(StepKind::access, 5, "sets need_wake to 1"));
+    timeline.last().state =
+        BufferState{.buffer = 1, .write_pos = 100, .futex_counter = 7, .need_wake = 1};
+    timeline.add(step_of(StepKind::wait_begin, 5, "futex_wait"));
+    timeline.add(emit(200, 8));
+    timeline.last().state->need_wake = 1;
+    const Trace trace = excerpt(timeline, 150, 1);
+    EXPECT_THAT(trace.threads, ElementsAre(2));
+    ASSERT_EQ(trace.rows.size(), 5u);
+    EXPECT_EQ(trace.rows[4].change, "write_pos 100 -> 200, futex_counter 7 -> 8");
+    EXPECT_THAT(trace.rows[4].wakes, IsEmpty());
+}
+
+TEST(Excerpt, DoesNotCompareAcrossTheStepsThatTheTimelineLeftOut) {
+    std::vector<TimelineStep> steps(Timeline::kFirst, step_of(StepKind::access, 2, "reads"));
+    steps[0] = emit(100, 7);
+    steps[1] = step_of(StepKind::wait_begin, 2, "futex_wait");
+    steps.push_back(emit(900, 12));
+    const auto last_row = [&](std::uint64_t left_out) {
+        return excerpt(Timeline::from(steps, left_out)).rows.back();
+    };
+    EXPECT_EQ(last_row(50).change,
+              "write_pos 900, tail_pos 0, need_wake 0, futex_counter 12, generation 0");
+    EXPECT_THAT(last_row(50).wakes, IsEmpty());
+    EXPECT_EQ(last_row(0).change, "write_pos 100 -> 900, futex_counter 7 -> 12");
+    EXPECT_THAT(last_row(0).wakes, ElementsAre(2));
+}
+
 TEST(Excerpt, IsBoundedAndKeepsTheDecisiveSteps) {
     Timeline timeline;
     for (int i = 0; i < 20000; ++i) {

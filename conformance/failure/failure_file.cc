@@ -33,15 +33,20 @@ bool is_folder(const std::string& path) {
     return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// Creates the folder and its parents. Returns an empty string, or the reason of the failure.
-std::string make_folder(const std::string& path) {
+// Creates the folder and its parents, and adds their names. Returns an empty string, or the reason
+// of the failure.
+std::string make_folder(const std::string& path, std::vector<std::string>& created) {
     if (is_folder(path)) return "";
     const std::size_t slash = path.find_last_of('/');
     if (slash != std::string::npos && slash > 0) {
-        const std::string why = make_folder(path.substr(0, slash));
+        const std::string why = make_folder(path.substr(0, slash), created);
         if (!why.empty()) return why;
     }
-    if (::mkdir(path.c_str(), kFolderMode) == 0 || (errno == EEXIST && is_folder(path))) return "";
+    if (::mkdir(path.c_str(), kFolderMode) == 0) {
+        created.push_back(path);
+        return "";
+    }
+    if (errno == EEXIST && is_folder(path)) return "";
     return fmt::format("the folder {} of --save cannot be made: {}", quoted(path),
                        std::strerror(errno));
 }
@@ -101,11 +106,17 @@ std::string FailureFolder::open(const std::string& folder) {
     folder_ = folder;
     while (folder_.size() > 1 && folder_.back() == '/') folder_.pop_back();
     if (folder_.empty()) return "the name of the folder of --save is empty";
-    if (std::string why = make_folder(folder_); !why.empty()) return why;
+    if (std::string why = make_folder(folder_, created_); !why.empty()) return why;
     OutputFile probe("failure file");
     if (probe.open_new(folder_ + "/probe.json") == OutputFile::Status::ok) return "";
     return fmt::format("the folder {} of --save cannot be written to: {}", quoted(folder_),
                        probe.error());
+}
+
+FailureFolder::~FailureFolder() {
+    // A folder with a file in it stays.
+    for (auto folder = created_.rbegin(); folder != created_.rend(); ++folder)
+        ::rmdir(folder->c_str());
 }
 
 FailureFolder::Saved FailureFolder::save(const FailureFile& file) const {

@@ -22,6 +22,7 @@ namespace kmes::conformance {
 inline constexpr std::uint32_t kFailureFormat = 2;
 // The limit for reading and writing. The writer leaves out what exceeds it.
 inline constexpr std::size_t kMaximumFailureFileBytes = std::size_t{128} << 20;
+inline constexpr std::size_t kMaximumFailureFileValues = 10'000'000;
 
 struct FailureFile {
     std::string suite;  // kSuiteName of the suite that wrote it
@@ -66,6 +67,12 @@ std::string write_failure_file(const FailureFile& file, const std::string& path)
 // "NAME.2.json".
 class FailureFolder {
   public:
+    FailureFolder() = default;
+    // Removes the folders that open() has created, if nothing was saved.
+    ~FailureFolder();
+    FailureFolder(const FailureFolder&) = delete;
+    FailureFolder& operator=(const FailureFolder&) = delete;
+
     // Creates the folder if necessary, and checks that files can be written there, so that an error
     // is known before the run. Returns an empty string, or one line that says what is wrong.
     std::string open(const std::string& folder);
@@ -78,6 +85,7 @@ class FailureFolder {
 
   private:
     std::string folder_;
+    std::vector<std::string> created_;  // the outer folder first
 };
 
 // Compare findings, histories and settings as a file contains them. If two differ, so do their

@@ -19,6 +19,7 @@
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/history_draw.h"
 #include "conformance/oracle/record.h"
+#include "conformance/report/json_extent.h"
 
 namespace kmes::conformance {
 namespace {
@@ -265,6 +266,53 @@ TEST(FailureFile, AFloodIsCutAndThatIsSaid) {
     EXPECT_EQ(read.file.record.report_left_out, std::uint64_t{1} << 20);
 }
 
+TEST(FailureFile, AFloodOfLinesIsCutAndThatIsSaid) {
+    constexpr std::size_t kMostLines = 2'000'000;
+    FailureFile file = some_failure(Fault::none, 3);
+    file.record.report.assign(kMostLines - 1, '\n');
+    ReadFailure read = failure_from_json(to_json(file));
+    ASSERT_EQ(read.error, "");
+    EXPECT_EQ(read.file.record.report, file.record.report);
+    EXPECT_EQ(read.file.record.report_left_out, 0u);
+
+    file.record.report += "\nx";
+    EXPECT_THAT(to_json(file), testing::HasSubstr("\"left_out_bytes\": 2,"));
+}
+
+TEST(FailureFile, AScheduleOfTooManyMovesIsCutAndThatIsSaid) {
+    FailureFile file = some_failure(Fault::none, 3);
+    file.record.schedule = Schedule{"sleep", 1, std::vector<Move>(10'003)};
+    const ReadFailure read = failure_from_json(to_json(file));
+    ASSERT_EQ(read.error, "");
+    EXPECT_EQ(read.file.record.schedule->moves.size(), 10'000u);
+    EXPECT_EQ(read.file.record.schedule->left_out, 3u);
+    EXPECT_EQ(to_json(read.file), to_json(file));
+}
+
+TEST(FailureFile, ALongCommandLineIsReadAgain) {
+    FailureFile file = some_failure(Fault::none, 3);
+    file.settings.testee.assign(5000, "x");
+    const ReadFailure read = failure_from_json(to_json(file));
+    ASSERT_EQ(read.error, "");
+    EXPECT_EQ(read.file.settings.testee, file.settings.testee);
+}
+
+// Each operation has twelve values here, and each line of the report two.
+TEST(FailureFile, AHistoryOfTooManyValuesIsLeftOut) {
+    FailureFile file = some_failure(Fault::none, 3);
+    HistoryLog& log = file.record.history;
+    LoggedOperation emitted;
+    emitted.style = EmitStyle::call;
+    emitted.origin = 1;
+    emitted.type = emitted.extra_header = log.keep("\xff");
+    emitted.payload.generated = true;
+    log.operations.assign(HistoryLog::kMaximumOperations, emitted);
+    for (int i = 0; i < 1'990'000; ++i) file.record.report += "\xff\n";
+    const std::string text = to_json(file);
+    EXPECT_LE(json_extent(text).values, kMaximumFailureFileValues);
+    EXPECT_THAT(text, testing::HasSubstr("\"complete\": false"));
+}
+
 TEST(FailureFile, AHistoryThatIsTooLongForAFileIsLeftOut) {
     FailureFile file = some_failure(Fault::none, 3);
     HistoryLog& log = file.record.history;
@@ -329,9 +377,15 @@ TEST(FailureFile, SaysWhereItIsNoJson) {
     EXPECT_EQ(failure_from_json("[]").error, "the file is a list of 0 items; expected an object");
 }
 
-TEST(FailureFile, DeepNestingIsNoMatter) {
-    EXPECT_NE(failure_from_json(std::string(200'000, '[')).error, "");
-    EXPECT_NE(failure_from_json(std::string(200'000, '[') + std::string(200'000, ']')).error, "");
+TEST(FailureFile, LimitsTheMemoryOfAFile) {
+    for (const std::string& after : {std::string(), std::string(200'000, ']')}) {
+        EXPECT_EQ(failure_from_json(std::string(200'000, '[') + after).error,
+                  "the file has lists and objects nested in 200000 levels; at most 16 are read");
+    }
+    std::string text = "[";
+    for (std::size_t i = 0; i < kMaximumFailureFileValues; ++i) text += "0,";
+    EXPECT_EQ(failure_from_json(text).error,
+              "the file has 10000002 values; at most 10000000 are read");
 }
 
 TEST(FailureFile, ALogThatNoDriverToldIsRefusedByTheJudge) {
@@ -478,6 +532,21 @@ TEST_F(FailureFolderTest, MakesTheFolderAndNamesEachFileOfItsOwn) {
     EXPECT_EQ(to_json(read.file), to_json(file));
 }
 
+TEST_F(FailureFolderTest, LeavesNoFolderOfItsOwnIfNothingWasSaved) {
+    std::filesystem::create_directory(folder_ + "/there");
+    {
+        EXPECT_EQ(FailureFolder().open(folder_ + "/there/a/b"), "");
+    }
+    EXPECT_TRUE(std::filesystem::exists(folder_ + "/there"));
+    EXPECT_FALSE(std::filesystem::exists(folder_ + "/there/a"));
+    {
+        FailureFolder folder;
+        EXPECT_EQ(folder.open(folder_ + "/there/a/b"), "");
+        EXPECT_EQ(folder.save(some_failure(Fault::flip_digest, 1)).error, "");
+    }
+    EXPECT_TRUE(std::filesystem::exists(folder_ + "/there/a/b"));
+}
+
 TEST_F(FailureFolderTest, SaysWhyAFolderWillNotDo) {
     FailureFolder folder;
     EXPECT_EQ(folder.open(""), "the name of the folder of --save is empty");
@@ -494,6 +563,11 @@ TEST_F(FailureFolderTest, SaysWhyAFileCannotBeRead) {
     EXPECT_EQ(read_failure_file(folder_).error, folder_ + ": this is no file");
     std::ofstream(folder_ + "/x") << "{}";
     EXPECT_EQ(read_failure_file(folder_ + "/x").error, folder_ + "/x: kmes_failure is missing");
+    std::ofstream(folder_ + "/report") << R"({"schema": 2, "cases": []})";
+    EXPECT_EQ(read_failure_file(folder_ + "/report").error,
+              folder_ +
+                  "/report: this is a JSON report; expected a failure file, as --save DIR "
+                  "makes it");
 }
 
 TEST(FailureFileName, IsAPlainNameWhateverTheCase) {

@@ -68,11 +68,12 @@ Written read_written(const JsonReader& json) {
 }
 
 Schedule read_schedule(const JsonReader& json) {
-    json.expect_names({"scenario", "seed", "moves", "drawn"});
+    json.expect_names({"scenario", "seed", "moves", "drawn", "left_out"});
     Schedule schedule;
     schedule.scenario = json.at("scenario").bytes(kMaximumTextFieldBytes);
     schedule.seed = json.at("seed").number(0, kAny64);
     schedule.drawn = json.has("drawn") && json.at("drawn").truth();
+    schedule.left_out = number_or_zero(json, "left_out", kAny32);
     const JsonReader moves = json.at("moves");
     const std::size_t count = moves.count(kMaximumMoves);
     for (std::size_t i = 0; i < count; ++i) {
@@ -396,6 +397,8 @@ void read_record(const JsonReader& json, RunRecord& record) {
 }
 
 FailureFile read_file(const JsonReader& json) {
+    if (!json.has("kmes_failure") && json.has("schema") && json.has("cases"))
+        throw FormatError("this is a JSON report; expected a failure file, as --save DIR makes it");
     // Check the version first: another version may have other members.
     const JsonReader version = json.at("kmes_failure");
     if (version.number(0, kAny64) != kFailureFormat)
@@ -431,7 +434,7 @@ ReadFailure failure_from_json(std::string_view text) {
         return read;
     }
     try {
-        const nlohmann::json json = parse_json(text, "--save");
+        const nlohmann::json json = parse_json(text, "--save", kMaximumFailureFileValues);
         const JsonReader root(json);
         read.file = read_file(root);
     } catch (const FormatError& error) {

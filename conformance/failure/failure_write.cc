@@ -9,6 +9,7 @@
 #include "conformance/failure/failure_file.h"
 #include "conformance/failure/file_limits.h"
 #include "conformance/failure/schedule_text.h"
+#include "conformance/report/json_extent.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
@@ -122,7 +123,11 @@ void write_schedule(Writer& out, std::string_view name, const std::optional<Sche
     out.member("scenario", text_to_json(schedule->scenario));
     out.member("seed", schedule->seed);
     if (schedule->drawn) out.member("drawn", true);
-    out.list("moves", std::min(schedule->moves.size(), kMaximumMoves), [&](std::size_t i) {
+    const std::size_t kept = std::min(schedule->moves.size(), kMaximumMoves);
+    // A drawn schedule is played from its seed.
+    const std::uint64_t cut = schedule->drawn ? 0 : schedule->moves.size() - kept;
+    if (schedule->left_out + cut != 0) out.member("left_out", schedule->left_out + cut);
+    out.list("moves", kept, [&](std::size_t i) {
         const Move& move = schedule->moves[i];
         Json value = point_to_json(move.point);
         value["action"] = action_name(move.action);
@@ -284,8 +289,22 @@ void write_history(Writer& out, const HistoryLog& log, bool complete) {
     out.close();
 }
 
+// Returns the beginning of a text that the reader accepts.
+std::string_view kept_of(std::string_view text, std::size_t bytes_at_most,
+                         std::size_t lines_at_most) {
+    text = text.substr(0, bytes_at_most);
+    std::size_t end = 0;
+    for (std::size_t line = 0; line < lines_at_most; ++line) {
+        end = text.find('\n', end);
+        if (end == std::string_view::npos) return text;
+        ++end;
+    }
+    // Without the last newline, after which one more line begins.
+    return text.substr(0, end - 1);
+}
+
 void write_report(Writer& out, const RunRecord& record, std::size_t bytes_at_most) {
-    const std::string_view kept = std::string_view(record.report).substr(0, bytes_at_most);
+    const std::string_view kept = kept_of(record.report, bytes_at_most, kMaximumReportLines);
     out.open("report");
     out.member("left_out_bytes", record.report_left_out + (record.report.size() - kept.size()));
     write_lines(out, "lines", kept);
@@ -374,7 +393,9 @@ std::string to_json(const FailureFile& file) {
     const HistoryLog& log = file.record.history;
     if (least_bytes(log) <= kMaximumFailureFileBytes) {
         std::string text = write_file(file, log.complete, kMaximumReportBytes);
-        if (text.size() <= kMaximumFailureFileBytes) return text;
+        if (text.size() <= kMaximumFailureFileBytes &&
+            json_extent(text).values <= kMaximumFailureFileValues)
+            return text;
     }
     return write_file(file, false, kReportBytesOfALongRun);
 }

@@ -15,7 +15,8 @@
 namespace kmes::conformance {
 
 inline constexpr std::size_t kMaximumTextFieldBytes = std::size_t{1} << 17;
-inline constexpr std::size_t kMaximumWords = 4096;  // of a command line
+inline constexpr std::size_t kMaximumWords =
+    1'000'000;  // of a command line: more than execve takes
 inline constexpr std::size_t kMaximumMoves = 10'000;
 inline constexpr std::size_t kMaximumPoints = 20'000;
 // The limit for the phase of a move: a play lasts up to the phase of its last move.

@@ -35,7 +35,7 @@ class Drawing {
         const std::size_t room = (width_ - left_width_) / (kNarrowestColumn + 3) - 1;
         subject_ = picture::find_subject(timeline, std::clamp<std::size_t>(room, 1, kMostThreads));
         set_columns();
-        changes_ = picture::changes_of(timeline, subject_.steps);
+        changes_ = picture::changes_of(timeline);
     }
 
     std::string text() {
@@ -225,7 +225,7 @@ class Drawing {
 
     void add_head() {
         add_line("Time runs downwards. Left: the producer. Right: the consumer's threads.");
-        add_line("[5.1.8.2 step 1; c.c:9]: clause of the specification, line of the code.");
+        add_line("[5.1.8.2 step 1; c.c:9]: clause 5.1.8.2-1, line of the code.");
         add_line(std::string(kMark) +
                  " and => mark a step that decided the outcome, and say why it did.");
         if (subject_.others != 0) {

@@ -71,11 +71,11 @@ std::string kind_of(const TimelineStep& step) {
     return key;
 }
 
-// How many times in a row the piece of `period` kinds at `begin` occurs.
+// How many times in a row the piece of `period` kinds at `begin` occurs before `limit`.
 std::size_t repetitions(const std::vector<std::size_t>& kinds, std::size_t begin,
-                        std::size_t period) {
+                        std::size_t period, std::size_t limit) {
     std::size_t end = begin + period;
-    while (end < kinds.size() && kinds[end] == kinds[end - period]) ++end;
+    while (end < limit && kinds[end] == kinds[end - period]) ++end;
     return (end - begin) / period;
 }
 
@@ -172,12 +172,19 @@ std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>&
         const std::string key = stays ? "stays " + std::to_string(i) : kind_of(step);
         kinds.push_back(numbers.try_emplace(key, numbers.size()).first->second);
     }
+    // No repetition is known to go on through the steps that the timeline left out.
+    const std::size_t middle =
+        timeline.left_out() == 0
+            ? 0
+            : static_cast<std::size_t>(
+                  std::lower_bound(steps.begin(), steps.end(), Timeline::kFirst) - steps.begin());
     std::vector<Item> items;
     for (std::size_t i = 0; i < steps.size();) {
+        const std::size_t limit = i < middle ? middle : steps.size();
         std::size_t best_period = 0;
         std::size_t best_count = 0;
         for (std::size_t period = 1; period <= kLongestPeriod; ++period) {
-            const std::size_t count = repetitions(kinds, i, period);
+            const std::size_t count = repetitions(kinds, i, period, limit);
             if (count < kRepeatedAtLeast || count * period <= best_count * best_period) continue;
             best_period = period;
             best_count = count;
@@ -196,11 +203,16 @@ std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>&
     return items;
 }
 
-std::map<std::size_t, std::string> changes_of(const Timeline& timeline,
-                                              const std::vector<std::size_t>& steps) {
+bool follows_left_out(const Timeline& timeline, std::size_t step) {
+    return timeline.left_out() != 0 && step == Timeline::kFirst;
+}
+
+// Steps that are not shown change the state, too, so all steps are compared.
+std::map<std::size_t, std::string> changes_of(const Timeline& timeline) {
     std::map<std::uint32_t, BufferState> known;
     std::map<std::size_t, std::string> changes;
-    for (const std::size_t i : steps) {
+    for (std::size_t i = 0; i < timeline.steps().size(); ++i) {
+        if (follows_left_out(timeline, i)) known.clear();
         const TimelineStep& step = timeline.steps()[i];
         if (!step.state) continue;
         const auto [found, is_first] = known.try_emplace(step.cpu.value_or(0), *step.state);

@@ -38,11 +38,13 @@ Subject find_subject(const Timeline& timeline, std::size_t columns);
 // Folds long repetitions of the steps. Decisive steps stay.
 std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>& steps);
 
+// Whether steps are left out immediately before this one (Timeline::left_out).
+bool follows_left_out(const Timeline& timeline, std::size_t step);
+
 // Returns, by index in the timeline, how each step changed the metadata page: "write_pos 880 ->
-// 910". If nothing earlier is known, the text is the whole state. A step without a state has no
-// entry.
-std::map<std::size_t, std::string> changes_of(const Timeline& timeline,
-                                              const std::vector<std::size_t>& steps);
+// 910". If the state before the step is not known, the text is the whole state. A step without a
+// state has no entry.
+std::map<std::size_t, std::string> changes_of(const Timeline& timeline);
 
 // Chooses the items to show, if item i takes `heights[i]` of `maximum_lines` lines. The decisive
 // items and the last one are always chosen, then the nearest to the decisive ones.

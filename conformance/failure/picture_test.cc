@@ -80,7 +80,7 @@ TEST(Picture, LooksLikeThisInAscii) {
     options.width = 80;
     EXPECT_EQ(draw(lost_wake_up(), options),
               R"(Time runs downwards. Left: the producer. Right: the consumer's threads.
-[5.1.8.2 step 1; c.c:9]: clause of the specification, line of the code.
+[5.1.8.2 step 1; c.c:9]: clause 5.1.8.2-1, line of the code.
 >> and => mark a step that decided the outcome, and say why it did.
 
    step | producer                         | consumer, thread 1
@@ -165,6 +165,14 @@ TEST(Picture, CountsWhatTheTimelineHasNotKept) {
     timeline.last().decisive = true;
     const std::uint64_t last = Timeline::kFirst + 2 * Timeline::kLast + 2;
     EXPECT_THAT(draw(timeline), HasSubstr(">> " + std::to_string(last) + " | FAILED"));
+}
+
+TEST(Picture, FoldsNothingAcrossWhatTheTimelineHasNotKept) {
+    const std::vector<TimelineStep> steps(Timeline::kFirst + 10, read_of_write_pos(0));
+    const std::string picture = draw(Timeline::from(steps, 1000));
+    EXPECT_THAT(picture, HasSubstr("| ... 198 steps of the same kind ...\n    200 |"));
+    EXPECT_THAT(picture, HasSubstr("| ... 1000 steps ...\n   1201 |"));
+    EXPECT_THAT(picture, HasSubstr("| ... 8 steps of the same kind ...\n   1210 |"));
 }
 
 TEST(Picture, ShowsOnlyTheThreadsAndCpusThatMatter) {

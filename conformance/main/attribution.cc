@@ -102,6 +102,58 @@ void attribute_to_causes(std::vector<Failed>& failures) {
     }
 }
 
+// A trace has shown the reason of some failures. It is the reason of all failures with their
+// symptoms, too.
+void attribute_to_roots(std::vector<Failed>& failures) {
+    std::map<std::string, std::string> roots;
+    for (const Failed& each : failures) {
+        if (!each.root.empty() && !each.cause.empty()) roots.emplace(each.cause, each.root);
+    }
+    for (Failed& each : failures) {
+        const auto found = roots.find(each.cause);
+        const std::string& root = found != roots.end() ? found->second : each.root;
+        if (root.empty()) continue;
+        each.finding_clause = clause_of_root(root);
+        each.is_assumed = false;
+    }
+}
+
+// The failures that name one clause, and how many of them are of the cases of each clause.
+struct NamedClause {
+    std::vector<Failed*> failures;
+    std::map<std::string, std::size_t> of_cases;
+};
+
+// Where an event is passed over, or slept on, follows from the event, and not from the mistake.
+// If most cases of the named clause pass, and all cases of another clause fail with this symptom,
+// the other clause is the broken one.
+void attribute_to_the_most_broken(std::vector<Failed>& failures, const PassedCases& passed) {
+    constexpr std::size_t kLeastCases = 3;
+    std::map<std::string, NamedClause> named;
+    for (Failed& each : failures) {
+        if (each.is_explored || each.cause.empty() || is_same_everywhere(each.cause)) continue;
+        NamedClause& clause = named[each.finding_clause];
+        clause.failures.push_back(&each);
+        ++clause.of_cases[each.case_clause];
+    }
+    for (auto& [clause, group] : named) {
+        const auto own = passed.find(clause);
+        if (own == passed.end() || own->second <= group.of_cases[clause]) continue;
+        const auto most = std::ranges::max_element(
+            group.of_cases, [](const auto& a, const auto& b) { return a.second < b.second; });
+        if (most->second < kLeastCases || passed.contains(most->first)) continue;
+        std::set<std::string> causes;
+        for (Failed* each : group.failures) {
+            causes.insert(each->cause);
+            each->finding_clause = most->first;
+        }
+        for (Failed& each : failures) {
+            if (each.finding_clause == most->first && causes.contains(each.cause))
+                each.is_assumed = false;
+        }
+    }
+}
+
 }  // namespace
 
 int distance(const Failed& failed) {
@@ -115,7 +167,9 @@ void attribute(std::vector<Failed>& failures, const PassedCases& passed) {
     attribute_to_cases(failures, passed);
     attribute_to_names(failures);
     attribute_to_causes(failures);
+    attribute_to_the_most_broken(failures, passed);
     attribute_to_scenarios(failures, passed);
+    attribute_to_roots(failures);
 }
 
 }  // namespace kmes::conformance

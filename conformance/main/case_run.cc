@@ -65,6 +65,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr std::chrono::seconds kSignOfLife{30};
+
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -127,6 +129,7 @@ RunOptions run_options(const Options& options) {
     run.filters = options.filters;
     run.without = options.without;
     run.shared = options.shared;
+    run.as_published = options.as_published;
     run.soak_seconds = options.soak_seconds;
     run.stream = options.stream;
     run.device = options.device;
@@ -198,13 +201,17 @@ class Run {
         if (const int status = open_known_failures(); status != 0) return status;
         const std::string problem = around_.check_set_up(settings_);
         if (!problem.empty()) return say(around_, kExitSuite, printable(problem));
-        const std::string mistake = check_adapter();
+        const Clock::time_point begin = Clock::now();
+        const Preflight found = check_adapter();
+        if (found.is_not_startable) return say(around_, kExitSuite, printable(found.first));
+        report_.preflight = found.mistakes;
+        report_.preflight_status = found.status;
         if (report_.preflight.empty() && around_.describe_stepper)
             report_.stepper = around_.describe_stepper(settings_);
-        run_cases();
-        if (!mistake.empty() && !prints_console())
+        run_cases(begin);
+        if (!found.first.empty() && !prints_console())
             say(around_, report_.preflight_status,
-                "the adapter cannot work: " + printable(mistake) +
+                "the adapter cannot work: " + printable(found.first) +
                     " (--no-preflight runs the cases nevertheless)");
         if (report_.interrupted) say_interrupted();
         if (!write_reports() || save_failed_ || has_trouble_) return kExitSuite;
@@ -225,18 +232,23 @@ class Run {
         return options.verbose ? Pictures::Drawn::all : Pictures::Drawn::best;
     }
 
-    // Checks whether any case can pass. Returns the first mistake of an unusable adapter, else
-    // nothing.
-    std::string check_adapter() {
+    // Checks whether any case can pass.
+    Preflight check_adapter() const {
         // A debugging person sees the mistakes anyway, and a device has buffers of its own.
         if (!around_.preflight || !options_.preflight || settings_.debug ||
             !options_.device.empty())
             return {};
         Preflight found = around_.preflight(settings_);
         if (around_.stop) return {};
-        report_.preflight = std::move(found.mistakes);
-        report_.preflight_status = found.status;
-        return found.first;
+        if (found.status == kExitFailed && around_.other_form) {
+            const std::string other = around_.other_form(options_.testee, options_.timeout_scale);
+            if (around_.stop) return {};
+            if (!other.empty()) {
+                found.mistakes = "  " + printable(other) + "\n" + found.mistakes;
+                found.first = other;
+            }
+        }
+        return found;
     }
 
     // JSON contains the trace of the first run of a case, because it is requested for thousands of
@@ -302,18 +314,20 @@ class Run {
         report_.differences.insert(report_.differences.end(), stale.begin(), stale.end());
     }
 
-    void run_cases() {
+    // `begin` is before the check of the adapter.
+    void run_cases(Clock::time_point begin) {
         ConsoleOptions console_options;
         console_options.verbose = options_.verbose;
         console_options.quiet = options_.quiet;
         console_options.command = around_.command;
+        console_options.given = shell_command(options_.given);
         console_options.colour = around_.out_has_colour && !options_.report_file;
         console_options.id_width = longest_id(cases_);
+        if (!around_.error_shows_progress) console_options.sign_of_life = kSignOfLife;
         Copy copy(around_.out, console_text_);
         std::ostream both(&copy);
         ConsoleReport console(both, console_options);
         ProgressLine progress(around_.error_shows_progress ? &around_.error : nullptr);
-        const Clock::time_point begin = Clock::now();
         has_result_.assign(cases_.size(), false);
         if (prints_console()) console.begin(report_, cases_.size());
         // Finished cases are reported, whatever happens in between.
@@ -353,7 +367,8 @@ class Run {
              .is_over = [this] { return static_cast<bool>(around_.stop); },
              .wait_for =
                  [&](std::size_t index) {
-                     progress.show(index + 1, cases_.size(), cases_[index]->id);
+                     progress.show(index + 1, cases_.size(), summarise(report_.results).fail,
+                                   cases_[index]->id);
                  }});
         progress.clear();
     }
@@ -371,7 +386,9 @@ class Run {
 
     // Draws the traces, for which some cases run once more. After an interrupt they do not.
     void draw_traces(ProgressLine& progress) {
-        progress.show(cases_.size(), cases_.size(), "traces of the failures");
+        const std::size_t failed = summarise(report_.results).fail;
+        if (failed > 0)
+            progress.show(cases_.size(), cases_.size(), failed, "traces of the failures");
         guarded([&] { pictures_.finish(report_); });
         progress.clear();
     }

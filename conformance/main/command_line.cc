@@ -24,7 +24,6 @@ CommandWords split_words(const std::vector<std::string>& arguments) {
 std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words,
                                const Surroundings& around) {
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
-    const std::vector<std::string> own = words;
     std::reverse(words.begin(), words.end());  // CLI11 takes the last word first
     try {
         app.parse(words);
@@ -32,8 +31,7 @@ std::optional<int> parse_words(CLI::App& app, std::vector<std::string> words,
         around.out << app.help();
         return finish_output(around, kExitClean);
     } catch (const CLI::ParseError& error) {
-        return say_usage(app.get_name(), printable(one_line(error.what())) + meant_option(app, own),
-                         around);
+        return say_usage(app.get_name(), printable(describe(error, app, kProgramFollows)), around);
     }
     return std::nullopt;
 }

@@ -17,6 +17,8 @@ class App;
 
 namespace kmes::conformance {
 
+inline constexpr const char* kProgramFollows = "; the program to test follows after --";
+
 struct CommandWords {
     std::vector<std::string> own;      // before --
     std::vector<std::string> program;  // after --

@@ -156,7 +156,7 @@ void ConsoleDebugger::print_state(Stage& stage) {
             "  CPU {}: buffer {}, capacity {}, tail_pos {}, write_pos {}, generation {}, "
             "futex_counter {}, need_wake {}; {} event{} so far\n",
             cpu, index, buffer.capacity, buffer.tail_pos, buffer.write_pos, buffer.generation(),
-            stage.rings().counter(index), stage.rings().need_wake(index),
+            stage.rings().counters().of(index), stage.rings().backend().need_wake(index),
             history.events_of(cpu).size(), history.events_of(cpu).size() == 1 ? "" : "s");
     }
     for (const ThreadState& thread : stage.testee().tracer().inspect().threads) {
@@ -181,11 +181,11 @@ void ConsoleDebugger::emit(Stage& stage, const std::string& arguments) {
                             kLeastEventBytes, half);
         return;
     }
-    if (stage.rings().is_reserved(cpu)) {
+    if (stage.rings().emissions().is_reserved(cpu)) {
         out_ << "this CPU is in the middle of an emission\n";
         return;
     }
-    const Emitted emitted = stage.rings().emit(cpu, stage.rings().make(bytes));
+    const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(bytes));
     out_ << fmt::format("  event {} of CPU {} at position {}\n", emitted.sequence, cpu,
                         emitted.position);
 }

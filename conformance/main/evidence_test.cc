@@ -39,6 +39,29 @@ TEST(Evidence, IsBounded) {
     EXPECT_LE(result.trace.rows.size(), 200u);
 }
 
+std::string last_words_of(FindingCode code, const std::string& standard_error) {
+    auto record = std::make_shared<RunRecord>();
+    record->findings.resize(1);
+    record->findings[0].code = code;
+    record->standard_error = standard_error;
+    CaseOutcome outcome;
+    outcome.record = record;
+    CaseResult result;
+    take_evidence(outcome, result);
+    return result.last_words;
+}
+
+TEST(Evidence, OfAnExitIsTheFirstLineOfTheStandardError) {
+    const std::string text = "\n=====\n  error: index 512 in ring.d(307)\nmore\n";
+    for (const FindingCode code :
+         {FindingCode::crash, FindingCode::ended_too_early, FindingCode::wrong_exit_status})
+        EXPECT_EQ(last_words_of(code, text), "  error: index 512 in ring.d(307)");
+    EXPECT_EQ(last_words_of(FindingCode::crash, "no end of line"), "no end of line");
+    EXPECT_EQ(last_words_of(FindingCode::crash, std::string(100000, 'e')).size(), 300u);
+    EXPECT_EQ(last_words_of(FindingCode::crash, "\n--\n"), "");
+    EXPECT_EQ(last_words_of(FindingCode::torn_event, text), "");
+}
+
 TEST(Evidence, IsThatOfTheLastRun) {
     CaseResult result;
     take_evidence(flooded(), result);

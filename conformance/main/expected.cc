@@ -6,8 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
+#include <sstream>
 
+#include "conformance/report/input_file.h"
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
@@ -15,7 +16,10 @@ namespace kmes::conformance {
 
 CaseList read_case_list(const std::string& path, const std::vector<Case>& cases) {
     CaseList list;
-    std::ifstream in(path);
+    constexpr std::size_t kMostBytes = std::size_t{16} << 20;
+    const InputFile file = read_input_file(path, kMostBytes);
+    list.error = file.error;
+    std::istringstream in(file.text);
     for (std::string line; std::getline(in, line);) {
         if (line.ends_with('\r')) line.pop_back();
         if (line.empty() || line.front() == '#') continue;
@@ -28,8 +32,6 @@ CaseList read_case_list(const std::string& path, const std::vector<Case>& cases)
         }
         list.ids.insert(id);
     }
-    // A folder can be opened but not read.
-    if (!in.eof()) list.error = printable(path) + ": cannot be read";
     return list;
 }
 

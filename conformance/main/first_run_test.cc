@@ -46,7 +46,7 @@ std::string on_terminal(const std::vector<std::pair<const char*, const char*>>& 
             ::dup2(own, STDOUT_FILENO);
             ::dup2(own, STDERR_FILENO);
         });
-        while (text.find(" pass, ") == std::string::npos) {
+        while (text.find("1 pass") == std::string::npos || !text.ends_with("\n")) {
             char piece[4096];
             const ssize_t got = ::read(terminal, piece, sizeof piece);
             if (got <= 0) break;
@@ -61,12 +61,12 @@ std::string on_terminal(const std::vector<std::pair<const char*, const char*>>& 
 
 TEST(FirstRun, ColoursAndProgressAreForATerminalThatTakesThem) {
     const std::string plain = on_terminal({{"TERM", "xterm"}});
-    EXPECT_THAT(plain, HasSubstr("\x1b[32mpass"));
+    EXPECT_THAT(plain, HasSubstr("\x1b[32m1 pass"));
     EXPECT_THAT(plain, HasSubstr("[1/1] 5.1.5/attach-and-map"));
     const std::string no_colour = on_terminal({{"TERM", "xterm"}, {"NO_COLOR", "1"}});
     EXPECT_THAT(no_colour, Not(HasSubstr("\x1b[32m")));
     EXPECT_THAT(no_colour, HasSubstr("[1/1] 5.1.5/attach-and-map"));
-    EXPECT_THAT(on_terminal({{"TERM", "xterm"}, {"NO_COLOR", ""}}), HasSubstr("\x1b[32mpass"));
+    EXPECT_THAT(on_terminal({{"TERM", "xterm"}, {"NO_COLOR", ""}}), HasSubstr("\x1b[32m1 pass"));
     EXPECT_THAT(on_terminal({{"TERM", "dumb"}}), Not(HasSubstr("\x1b")));
 }
 
@@ -86,6 +86,9 @@ TEST(FirstRun, AProgramThatIsThereAndNotExecutableIsNamedSo) {
               "kmes-conformance: not-executable: not in PATH; the one in this folder is "
               "./not-executable: this file is not executable (chmod +x)\n");
     std::filesystem::remove("not-executable");
+    Process folder_by_name({"--", "."});
+    EXPECT_EQ(folder_by_name.end(), 3);
+    EXPECT_EQ(folder_by_name.out, "kmes-conformance: .: this is a folder\n");
 }
 
 TEST(FirstRun, AMisspeltWordGetsAProposal) {
@@ -96,6 +99,21 @@ TEST(FirstRun, AMisspeltWordGetsAProposal) {
         {{"--explain", "E2/event-at-evry-step"}, "nearest: E2/event-at-every-step"},
         {{"--filter", "E2/event-at-evry-step", "--", "p"}, "(nearest: E2/event-at-every-step"},
         {{"smoke"}, "no program is named; expected smoke -- PROGRAM ARGS..."},
+        {{"--flter", "x", "--", "p"}, "there is no option --flter; did you mean --filter?"},
+        {{"--verbose", "--", "p"}, "there is no option --verbose; did you mean -v?"},
+        {{"-f", "E3/*", "--", "p"}, "there is no option -f; did you mean --filter?"},
+        {{"clauses", "E1"}, "takes no name; --list --filter 'E1/*' prints the cases of E1"},
+        {{"clauses", "nonsense"}, "takes no name; no case is of a clause \"nonsense\""},
+        {{"-v=3", "--", "p"}, "kmes-conformance: -v takes no value ("},
+        {{"-v3", "--", "p"}, "kmes-conformance: -v takes no value ("},
+        {{"--explain", "E5"}, "E5 concerns only the producer, so no case can show it"},
+        {{"--explain", "contract-5"}, "contract-5 has no case: "},
+        {{"--expect-unsupported", "no-such-file", "--", kReference},
+         "no-such-file: No such file or directory"},
+        {{"-q", "--", "p"}, "there is no option -q; did you mean --quiet?"},
+        {{"smoke", "p"}, "smoke: \"p\" is no option; the program to test follows after --"},
+        {{"verify", "a", "b", "c"}, "verify: \"c\" is one word too many"},
+        {{kReference}, "is no command; the program to test follows after --: "},
     };
     for (const auto& [line, said] : words) {
         Process process(line);

@@ -90,7 +90,10 @@ void expect_whole(const std::vector<Case>& cases, const std::vector<std::string>
         const std::string id(cases[i].id);
         EXPECT_EQ(json["cases"][i]["id"], id);
         EXPECT_EQ(json["cases"][i]["verdict"], verdicts[i]);
-        EXPECT_THAT(console, HasSubstr("\n" + id + " "));
+        // A whole run has a row for each case with -v only.
+        if (finished < cases.size()) {
+            EXPECT_THAT(console, HasSubstr("\n" + id + " "));
+        }
         if (verdicts[i] != "fail") continue;
         EXPECT_THAT(console, HasSubstr("\nfail " + id));
         ++failed;
@@ -251,7 +254,8 @@ TEST(Signals, SetTheFlagAndDoNotEndTheProcess) {
 
 TEST(Signals, EndTheProgramWithBothReports) {
     const Folder folder;
-    Process program({"--report", "json", "--report-file", folder.file("report"), "--", kCorrect});
+    Process program(
+        {"-v", "--report", "json", "--report-file", folder.file("report"), "--", kCorrect});
     ASSERT_TRUE(program.wait_for("\n5.1.1/"));
     program.send(SIGTERM);
     program.send(SIGINT);

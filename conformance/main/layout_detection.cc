@@ -49,7 +49,7 @@ void run(const Start& start, AttachCall call,
     const BufferId id =
         tracer.add_buffer(rings.backend().served(rings.history().present_buffer(0)));
     tracer.set_attach_call(call);
-    tracer.set_attach_handler([&](const AttachRequest& request) { return answer(request, id); });
+    tracer.handlers().attach = [&](const AttachRequest& request) { return answer(request, id); };
     const auto limit = std::chrono::duration<double>(kDetectionLimit) * start.timeout_scale;
     const TimePoint end = Clock::now() + std::chrono::duration_cast<Clock::duration>(limit);
     tracer.start(start.program);
@@ -152,7 +152,7 @@ DetectedLayout detect_layout(const std::vector<std::string>& program, double tim
     const Start start{program, timeout_scale, stop};
     const FirstCalls calls = first_calls(start);
     if (!calls.first)
-        return {&form("A"), "the program does not call kmes_attach", calls.is_startable};
+        return {&form("A"), "the program does not call kmes_attach", calls.is_startable, false};
     if (calls.asks_for_count) return {&form("D"), "kmes_attach asks for the number of CPUs"};
     const std::uint32_t cpu = calls.first->cpu.value_or(0);
     if (calls.next_cpu)
@@ -160,6 +160,20 @@ DetectedLayout detect_layout(const std::vector<std::string>& program, double tim
                                         *calls.next_cpu, cpu)};
     if (cpu > 0 && !calls.has_array) return form_c(cpu);
     return detect_by_mapping(start, calls.has_array);
+}
+
+std::string other_form_text(const std::vector<std::string>& program, double timeout_scale,
+                            const StopFlag& stop) {
+    // Without --layout, the messages about the calls name the other forms. Form C is a guess.
+    if (&layout() == &form("A")) return "";
+    const DetectedLayout found = detect_layout(program, timeout_scale, stop);
+    if (found.layout == &form("C") || stop || !found.is_startable || !found.attaches ||
+        found.layout == &layout())
+        return "";
+    return fmt::format(
+        "the program attaches as a consumer of form {} does ({}), and this run is for form {}: use "
+        "--layout auto, or --layout {}",
+        found.layout->name, found.reason, layout().name, found.layout->name);
 }
 
 }  // namespace kmes::conformance

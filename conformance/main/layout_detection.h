@@ -18,6 +18,7 @@ struct DetectedLayout {
     const Layout* layout = nullptr;  // never null
     std::string reason;              // what the program did, in one clause
     bool is_startable = true;
+    bool attaches = true;  // false: the program calls no kmes_attach, and its form is not known
 };
 
 // Starts the program once or twice. Each run ends when it has shown enough, or after 10 s times
@@ -25,6 +26,12 @@ struct DetectedLayout {
 // docs/layouts.md says how the forms are told apart.
 DetectedLayout detect_layout(const std::vector<std::string>& program, double timeout_scale,
                              const StopFlag& stop);
+
+// Returns one sentence that names the form by which the program attaches, and the option for it.
+// Returns an empty string if that is the form of this process, or if the form is not known. For a
+// program whose adapter does not work. Starts the program as detect_layout does.
+std::string other_form_text(const std::vector<std::string>& program, double timeout_scale,
+                            const StopFlag& stop);
 
 }  // namespace kmes::conformance
 

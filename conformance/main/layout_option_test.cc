@@ -105,6 +105,17 @@ TEST(LayoutOption, FailsAConsumerOfAnotherForm) {
     EXPECT_EQ(form_a.end(), 1);
 }
 
+TEST(LayoutOption, NamesTheFormByWhichAProgramAttaches) {
+    for (const std::vector<std::string>& words :
+         {std::vector<std::string>{"--layout", "C", "--", kFormA},
+          {"smoke", "--layout", "C", "--", kFormA}}) {
+        Process form_a(words);
+        EXPECT_EQ(form_a.end(), 1);
+        EXPECT_THAT(form_a.out, HasSubstr("the program attaches as a consumer of form A does"));
+        EXPECT_THAT(form_a.out, HasSubstr("this run is for form C: use --layout auto"));
+    }
+}
+
 TEST(LayoutOption, SaysWhatHasNoMeaning) {
     Process program({"--layout", "D", "--filter", "contract-1/later-attach-eagain", "--", kFormD});
     program.end();
@@ -135,7 +146,7 @@ TEST(LayoutOption, HasAProducerThatFollowsThePublishedRules) {
                     "--report", "json", "--", kFormD});
     EXPECT_EQ(losses.end(), 0) << losses.out;
     const nlohmann::json report = nlohmann::json::parse(losses.out);
-    ASSERT_EQ(report["cases"].size(), 3u);
+    ASSERT_EQ(report["cases"].size(), 4u);
     for (const nlohmann::json& each : report["cases"]) {
         const bool is_lost = each["id"] != "published/swap-without-a-nudge";
         EXPECT_EQ(each["verdict"], is_lost ? "unsupported" : "pass") << each;
@@ -160,6 +171,10 @@ TEST(LayoutOption, HasTheNumbersOfTheFormInTheTexts) {
     EXPECT_EQ(form_d.end(), 0);
     EXPECT_THAT(form_d.out, HasSubstr("8192 + 2 x capacity"));
     EXPECT_THAT(form_d.out, HasSubstr("\npublished:   Attaching and Mapping, Mapping\n"));
+    Process contract({"--layout", "D", "--explain", "contract-4/cpu-by-cpu"});
+    EXPECT_EQ(contract.end(), 0);
+    EXPECT_THAT(contract.out, HasSubstr("\npublished:   none; the published documents have no "
+                                        "contract for testees\n"));
     Process form_a({"--explain", "5.1.5/attach-and-map"});
     EXPECT_EQ(form_a.end(), 0);
     EXPECT_THAT(form_a.out, HasSubstr("4096 + 2 x capacity"));
@@ -190,9 +205,6 @@ TEST(LayoutOption, HasAFormForTheSmokeCommand) {
 }
 
 TEST(LayoutOption, IsRefusedInOneLineWhereItIsWrong) {
-    Process device({"--layout", "D", "--device", "/dev/kmes", "--", kFormD});
-    EXPECT_EQ(device.end(), 2);
-    EXPECT_THAT(device.out, HasSubstr("--device has buffers of form A, and excludes form D"));
     Process variable({"--list"}, [] { ::setenv(kVariable, "a\nb", 1); });
     EXPECT_EQ(variable.end(), 2);
     EXPECT_THAT(variable.out, HasSubstr("KMES_CONFORMANCE_LAYOUT is \"a"));

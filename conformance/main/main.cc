@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <functional>
 #include <iostream>
 #include <optional>
 #include <span>
@@ -105,6 +106,17 @@ std::string execute_in_detected_layout(std::span<char*> words,
     return execute_in_layout(*found.layout, changed.data());
 }
 
+Preflight preflight_of_smoke(const StageSettings& settings) {
+    return run_preflight(play_smoke_stream, settings);
+}
+
+std::function<std::string(const std::vector<std::string>&, double)> other_form_by(
+    const StopFlag& stop) {
+    return [&stop](const std::vector<std::string>& testee, double scale) {
+        return other_form_text(testee, scale, stop);
+    };
+}
+
 }  // namespace
 }  // namespace kmes::conformance
 
@@ -160,6 +172,7 @@ int main(int argument_count, char** arguments) {
         .jobs = jobs_of_this_machine(),
         .stop = stop,
         .commands = commands,
+        .why_no_case = why_no_case,
         .describe_stepper = describe_stepper,
         .describe_move = [](const Move& move) { return describe(move); },
         .debugger = &debugger,
@@ -169,10 +182,8 @@ int main(int argument_count, char** arguments) {
             [words, &stop](const std::vector<std::string>& testee, double scale) {
                 return execute_in_detected_layout(words, testee, scale, stop);
             },
-        .preflight =
-            [](const StageSettings& settings) {
-                return run_preflight(play_smoke_stream, settings);
-            },
+        .preflight = preflight_of_smoke,
+        .other_form = other_form_by(stop),
         .check_stream = check_stream,
     };
     return run_program({arguments + (argument_count > 0 ? 1 : 0), arguments + argument_count},

@@ -42,7 +42,10 @@ std::vector<std::string_view> nearest_names(const std::vector<std::string_view>&
     text = text.substr(0, kMostBytes);
     for (std::size_t i = 0; i < names.size(); ++i) {
         const bool contained = !text.empty() && names[i].find(text) != std::string_view::npos;
-        ranked.emplace_back(contained ? kContained : distance(text, names[i]), i);
+        const std::size_t far = contained ? kContained : distance(text, names[i]);
+        // A name that differs in most of its letters is not what was meant.
+        if (contained || text.empty() || 2 * far <= std::max(text.size(), names[i].size()))
+            ranked.emplace_back(far, i);
     }
     std::sort(ranked.begin(), ranked.end());
     std::vector<std::string_view> nearest;

@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <string_view>
@@ -23,7 +24,6 @@
 namespace kmes::conformance {
 namespace {
 
-constexpr const char* kAsPublished = "as-published";
 constexpr std::uint64_t kSmallestCapacity = std::uint64_t{64} << 10;
 constexpr std::uint64_t kLargestCapacity = std::uint64_t{256} << 20;
 constexpr std::uint64_t kMostCpus = 64;
@@ -56,6 +56,20 @@ struct RawOptions {
     std::string producer;
 };
 
+bool is_capacity(std::uint64_t bytes) {
+    return std::has_single_bit(bytes) && bytes >= kSmallestCapacity && bytes <= kLargestCapacity;
+}
+
+// "; did you mean 64K?" for 64KB, 64k and 64kb; else empty.
+std::string meant_bytes(std::string text) {
+    if (text.ends_with('B') || text.ends_with('b')) text.pop_back();
+    std::ranges::transform(text, text.begin(), [](unsigned char byte) {
+        return static_cast<char>(std::toupper(byte));
+    });
+    const auto bytes = text.ends_with('I') ? std::nullopt : parse_bytes(text);
+    return bytes && is_capacity(*bytes) ? "; did you mean " + text + "?" : "";
+}
+
 class Checker {
   public:
     explicit Checker(ParsedOptions& parsed) : parsed_(parsed), options_(parsed.options) {}
@@ -75,10 +89,10 @@ class Checker {
 
     void capacity(const std::string& value) {
         const auto number = parse_bytes(value);
-        if (!number || !std::has_single_bit(*number) || *number < kSmallestCapacity ||
-            *number > kLargestCapacity) {
-            return fail("--capacity", value,
-                        "a power of two from 65536 (64K) to 268435456 (256M) bytes");
+        if (!number || !is_capacity(*number)) {
+            return fail(
+                "--capacity", value,
+                "a power of two from 65536 (64K) to 268435456 (256M) bytes" + meant_bytes(value));
         }
         options_.capacity_bytes = *number;
     }
@@ -233,8 +247,9 @@ std::string footer(const std::vector<std::string>& commands) {
     return text +
            "The program to test, with its arguments, follows after --.\nExit status: 0 nothing "
            "failed and nothing is inconclusive; 1 a case failed; 2 bad usage;\n3 the suite or its "
-           "set-up failed; 4 inconclusive only; 129, 130 and 143 after\nSIGHUP, SIGINT and "
-           "SIGTERM.";
+           "set-up failed, or the program cannot be started; 4 inconclusive only;\n129, 130 and "
+           "143 "
+           "after SIGHUP, SIGINT and SIGTERM.";
 }
 
 void declare(CLI::App& app, RawOptions& raw, Options& options) {
@@ -279,7 +294,7 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     declare_surroundings(app, raw, options);
     app.add_flag("--fail-fast", options.fail_fast, "stop after the first case that fails");
     app.add_flag("-v", options.verbose,
-                 "print every failure in full, and the details of every case");
+                 "print a line and the details of every case, and every failure in full");
     app.add_flag("--quiet", options.quiet, "print only what did not pass, and the sums");
 }
 
@@ -313,8 +328,6 @@ std::string find_contradiction(const CLI::App& app, const RawOptions& raw, const
     }
     if (options.fix_known_failures && options.known_failures.empty())
         return "--fix-known-failures also needs --known-failures FILE";
-    if (!options.device.empty() && !options.layout.empty())
-        return fmt::format("--device has buffers of form A, and excludes form {}", options.layout);
     if (options.as_published && options.layout.empty() && !options.detects_layout)
         return "--producer as-published also needs --layout B, C or D";
     if (options.quiet && options.verbose) return "--quiet excludes -v";
@@ -428,21 +441,22 @@ ParsedOptions parse_options(const std::vector<std::string>& arguments,
     // The words after -- belong to the testee, whatever they look like.
     const auto dashes = std::find(arguments.begin(), arguments.end(), "--");
     if (dashes != arguments.end()) parsed.options.testee.assign(dashes + 1, arguments.end());
+    parsed.options.given.assign(arguments.begin(), dashes);
     CLI::App app("Tests a consumer of KMES events by the conformance suite.", "kmes-conformance");
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::Throw);
     RawOptions raw;
     declare(app, raw, parsed.options);
     app.footer(footer(commands));
-    const std::vector<std::string> own(arguments.begin(), dashes);
     try {
         // CLI11 takes the last word first, and leaves the unparsed words.
-        std::vector<std::string> backwards(own.rbegin(), own.rend());
-        app.parse(backwards);
+        std::vector<std::string> words(arguments.begin(), dashes);
+        std::ranges::reverse(words);
+        app.parse(words);
     } catch (const CLI::CallForHelp&) {
         parsed.help = app.help();
         return parsed;
     } catch (const CLI::ParseError& error) {
-        parsed.error = printable(one_line(error.what())) + meant_option(app, own);
+        parsed.error = printable(describe(error, app, kProgramFollows));
         return parsed;
     }
     check(app, raw, timeout_scale, parsed);

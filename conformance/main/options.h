@@ -52,6 +52,7 @@ struct Options {
     bool detects_layout = false;             // --layout auto
     std::string expect_unsupported;          // --expect-unsupported FILE; empty: not given
     std::vector<std::string> testee;         // PROGRAM ARGS...
+    std::vector<std::string> given;          // the words before --, for a command to copy
 };
 
 struct ParsedOptions {

@@ -194,6 +194,9 @@ TEST(Options, SayWhatAValueShouldBe) {
     EXPECT_THAT(wrong({"--cpus", "4 ", "--", "p"}), HasSubstr("--cpus is \"4 \""));
     EXPECT_THAT(wrong({"--capacity", "65535", "--", "p"}), HasSubstr("power of two from 65536"));
     EXPECT_THAT(wrong({"--capacity", "32768", "--", "p"}), HasSubstr("power of two from 65536"));
+    for (const char* unit : {"64KB", "64k", "64kB"})
+        EXPECT_THAT(wrong({"--capacity", unit, "--", "p"}), HasSubstr("; did you mean 64K?"));
+    EXPECT_THAT(wrong({"--capacity", "60KB", "--", "p"}), Not(HasSubstr("did you mean")));
     EXPECT_THAT(wrong({"--capacity", "536870912", "--", "p"}), HasSubstr("power of two"));
     EXPECT_THAT(wrong({"--seed", "18446744073709551616", "--", "p"}), HasSubstr("below 2^64"));
     EXPECT_THAT(wrong({"--shuffle", "-1", "--", "p"}), HasSubstr("--shuffle is \"-1\""));
@@ -270,7 +273,7 @@ TEST(Options, PrintHelp) {
         EXPECT_THAT(parsed.help, HasSubstr(name));
     }
     EXPECT_THAT(parsed.help, HasSubstr("--no-preflight  "));
-    EXPECT_THAT(parsed.help, HasSubstr("129, 130 and 143 after\nSIGHUP, SIGINT and SIGTERM."));
+    EXPECT_THAT(parsed.help, HasSubstr("129, 130 and 143 after SIGHUP, SIGINT and SIGTERM."));
 }
 
 TEST(Options, SwitchThePreflightOff) {

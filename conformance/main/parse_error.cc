@@ -5,31 +5,79 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "conformance/main/nearest.h"
 
 namespace kmes::conformance {
+namespace {
 
+// CLI11 breaks some of its lines.
 std::string one_line(std::string text) {
     std::replace(text.begin(), text.end(), '\n', ' ');
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return text;
 }
 
-std::string meant_option(const CLI::App& app, const std::vector<std::string>& words) {
+// Names that other programs use, and what they are here.
+constexpr std::pair<std::string_view, std::string_view> kOtherNames[] = {
+    {"--verbose", "-v"},     {"--silent", "--quiet"},
+    {"-q", "--quiet"},       {"-j", "--jobs"},
+    {"-f", "--filter"},      {"--case", "--filter"},
+    {"--only", "--filter"},  {"-l", "--list"},
+    {"-o", "--report-file"}, {"--output", "--report-file"},
+    {"-V", "--version"},     {"-?", "--help"},
+};
+
+std::string meant_option(const CLI::App& app, const std::string& name) {
     std::vector<std::string> known;
     for (const CLI::Option* option : app.get_options()) {
-        for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+        for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
+        for (const std::string& each : option->get_snames()) known.push_back("-" + each);
     }
-    const std::vector<std::string_view> names(known.begin(), known.end());
-    for (const std::string& word : words) {
-        const std::string name = word.substr(0, word.find('='));
-        if (name == "--") break;
-        if (name.starts_with("--") && std::ranges::find(known, name) == known.end())
-            return did_you_mean(names, name);
+    for (const auto& [other, meant] : kOtherNames) {
+        if (name == other && std::ranges::find(known, meant) != known.end())
+            return "; did you mean " + std::string(meant) + "?";
+    }
+    return did_you_mean({known.begin(), known.end()}, name);
+}
+
+// The short flag of the command line; CLI11 leaves "-=3" of "-v=3", and "-3" of "-v3".
+std::string flag_with_value(const CLI::App& app, const std::string& rest) {
+    const bool has_value =
+        rest.starts_with("-=") ||
+        (rest.size() > 1 && std::isdigit(static_cast<unsigned char>(rest[1])) != 0);
+    if (!has_value) return "";
+    for (const CLI::Option* option : app.get_options()) {
+        if (option->count() == 0 || option->get_items_expected_max() != 0) continue;
+        for (const std::string& name : option->get_snames()) return "-" + name;
     }
     return "";
+}
+
+}  // namespace
+
+std::string describe(const CLI::ParseError& error, const CLI::App& app,
+                     const std::string& no_word) {
+    const std::vector<std::string> extra = app.remaining();
+    if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || extra.empty())
+        return one_line(error.what());
+    // The value of a misspelt option is extra as well.
+    const auto option = std::ranges::find_if(
+        extra, [](const std::string& word) { return word.size() > 1 && word[0] == '-'; });
+    if (option != extra.end()) {
+        if (const std::string flag = flag_with_value(app, *option); !flag.empty())
+            return flag + " takes no value";
+        const std::string name = option->substr(0, option->find('='));
+        return "there is no option " + name + meant_option(app, name);
+    }
+    const std::string word = "\"" + extra.front() + "\" is ";
+    const bool takes_words = std::ranges::any_of(
+        app.get_options(), [](const CLI::Option* each) { return each->get_positional(); });
+    return word + (takes_words ? "one word too many" : "no option" + no_word);
 }
 
 }  // namespace kmes::conformance

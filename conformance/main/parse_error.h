@@ -5,20 +5,19 @@
 #define KMES_CONFORMANCE_MAIN_PARSE_ERROR_H_
 
 #include <string>
-#include <vector>
 
 namespace CLI {
 class App;
-}
+class ParseError;
+}  // namespace CLI
 
 namespace kmes::conformance {
 
-// Returns the text of a CLI11 error without its line breaks.
-std::string one_line(std::string text);
-
-// Returns did_you_mean for the first word before "--" that looks like an option but is none of
-// `app`.
-std::string meant_option(const CLI::App& app, const std::vector<std::string>& words);
+// Returns a line that says what is wrong and, where it can be guessed, what was meant. It may have
+// any byte of the command line. `no_word` is added where a word is given to a command that takes
+// none.
+std::string describe(const CLI::ParseError& error, const CLI::App& app,
+                     const std::string& no_word = "");
 
 }  // namespace kmes::conformance
 

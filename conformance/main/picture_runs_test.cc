@@ -28,6 +28,7 @@ using ::testing::StartsWith;
 // A source line or, if the tracer reads no line tables, the nearest symbol.
 constexpr const char* kPlaceInTheCode =
     "^([a-z_]+[(][)] broken_[a-z-]+\\.c:[0-9]+|[a-z_]+\\+0x[0-9a-f]+)$";
+constexpr const char* kPlaceOfACall = "[a-z_].* [(]via [a-z0-9_]*(syscall|mmap)[a-z0-9_]*[)]$";
 constexpr std::size_t kNotThere = static_cast<std::size_t>(-1);
 
 // The failure of a broken consumer, with every access recorded.
@@ -106,6 +107,13 @@ TEST(PictureOfARun, AnEventBetweenTheLastLookAndTheCounter) {
     EXPECT_EQ(failure.at(counter).clause, "5.1.8.2 step 3");
     const std::size_t wait = failure.find(StepKind::wait_begin, "futex_counter", counter);
     ASSERT_NE(wait, kNotThere);
+    for (const StepKind kind : {StepKind::attach, StepKind::map, StepKind::wait_begin}) {
+        const std::size_t call = failure.find(kind, "");
+        ASSERT_NE(call, kNotThere);
+        EXPECT_THAT(failure.at(call).source, ContainsRegex(kPlaceOfACall));
+    }
+    EXPECT_THAT(failure.at(failure.find(StepKind::wait_end, "")).source,
+                ContainsRegex(kPlaceOfACall));
     EXPECT_TRUE(failure.at(wait).decisive);
     EXPECT_EQ(failure.at(wait).clause, "5.1.8.2 step 5");
     failure.expect_to_be_drawn();
@@ -127,6 +135,10 @@ TEST(PictureOfARun, AnEventThatIsOverwrittenWhileItIsRead) {
     EXPECT_THAT(failure.at(overwrite).why,
                 StartsWith("Event " + std::to_string(failure.finding().sequence) +
                            " is overwritten here, after the consumer began to read it"));
+    const std::size_t load = failure.find_decisive(StepKind::access, "reads tail_pos: ");
+    ASSERT_NE(load, kNotThere);
+    EXPECT_LT(load, read);
+    EXPECT_THAT(failure.at(load).why, HasSubstr("No load of tail_pos follows the copy"));
     const std::size_t read_on =
         failure.find(StepKind::access, failure.event() + ", which is overwritten", overwrite);
     ASSERT_NE(read_on, kNotThere);
@@ -134,6 +146,27 @@ TEST(PictureOfARun, AnEventThatIsOverwrittenWhileItIsRead) {
         failure.find(StepKind::record, "delivered " + failure.event(), read_on);
     ASSERT_NE(record, kNotThere);
     EXPECT_TRUE(failure.at(record).decisive);
+    failure.expect_to_be_drawn();
+}
+
+TEST(PictureOfARun, ALapThatIsNotNoticed) {
+    const Failure failure("5.1.8.1-2/lapped-by-one-event", "no-lap-check");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_EQ(failure.finding().code, FindingCode::missing_event);
+    const std::size_t load = failure.find_decisive(StepKind::access, "reads tail_pos: ");
+    ASSERT_NE(load, kNotThere);
+    EXPECT_THAT(failure.at(load).why, StartsWith("tail_pos is at " + failure.event() + ":"));
+    failure.expect_to_be_drawn();
+}
+
+// The case has far more accesses to data than are recorded.
+TEST(PictureOfARun, ALapInALongRun) {
+    const Failure failure("5.1.8.1-5/torn-by-a-pending-batch", "sure-while-little-is-unread");
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_EQ(failure.finding().code, FindingCode::early_event);
+    const std::size_t load = failure.find_decisive(StepKind::access, "reads tail_pos: ");
+    ASSERT_NE(load, kNotThere);
+    EXPECT_THAT(failure.at(load).why, HasSubstr("No load of tail_pos follows the copy"));
     failure.expect_to_be_drawn();
 }
 

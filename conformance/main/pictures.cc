@@ -12,6 +12,7 @@
 #include "conformance/main/report_order.h"
 #include "conformance/main/symptom.h"
 #include "conformance/model/run_record.h"
+#include "conformance/model/step_texts.h"
 #include "conformance/report/result.h"
 
 namespace kmes::conformance {
@@ -19,7 +20,7 @@ namespace kmes::conformance {
 namespace {
 
 constexpr std::size_t kPicturesWithoutBeingAsked = 3;
-constexpr int kRoundsOfDrawing = 2;
+constexpr int kRoundsOfDrawing = 4;
 // A longer run (a hang, which had to wait for a time limit) is not repeated for a trace.
 constexpr double kWorthASecondRunSeconds = 20;
 constexpr std::string_view kNotDrawn =
@@ -30,7 +31,8 @@ void note_symptom(const CaseOutcome& outcome, const Case& the_case, CaseResult& 
     if (outcome.record && !outcome.record->findings.empty())
         finding = outcome.record->findings.front();
     finding.clause = result.found_clause = result.clause;
-    finding.message = outcome.message;
+    // The reason is not a part of the symptom.
+    finding.message = outcome.message.substr(0, outcome.message.find(kTheCause));
     const Symptom symptom = symptom_of(finding, the_case.clause);
     result.cause = symptom.cause;
     result.is_clause_assumed = symptom.is_assumed;
@@ -47,6 +49,7 @@ void Pictures::add(const Case& the_case, const StageSettings& settings, const Ca
                    CaseResult& result, std::size_t index) {
     if (outcome.verdict != Verdict::fail) return;
     note_symptom(outcome, the_case, result);
+    if (outcome.record) result.steps = outcome.record->timeline.last_number();
     const auto place = static_cast<std::size_t>(&the_case - around_.cases.data());
     failures_.push_back(failed_of(the_case, place, result));
     results_.push_back(index);
@@ -94,25 +97,43 @@ void Pictures::finish(RunReport& report) {
     order_failures(groups, results_, report);
 }
 
-// Draws the best evidence of the first groups. Returns true if a clause has changed.
+// Draws the best evidence of the first groups. A group whose clause is only assumed has a reason
+// that a trace can show: then the simplest of its cases is drawn, too. Returns true if a clause or
+// a reason has changed.
 bool Pictures::draw_best(const std::vector<FailureGroup>& groups, RunReport& report) {
     bool has_changed = false;
     for (std::size_t i = 0; i < std::min(groups.size(), kPicturesWithoutBeingAsked); ++i) {
-        const std::size_t failure = groups[i].members.front();
-        const auto kept = std::find_if(kept_.begin(), kept_.end(), [failure](const Kept& each) {
-            return each.failure == failure;
-        });
-        if (kept == kept_.end()) continue;
-        CaseResult& result = report.results[results_[failure]];
-        draw_into(*kept, result);
-        kept_.erase(kept);
-        Failed& failed = failures_[failure];
-        has_changed = has_changed || failed.finding_clause != result.found_clause;
-        failed.finding_clause = result.found_clause;
-        failed.cause = result.cause;
-        failed.is_assumed = result.is_clause_assumed;
+        const std::size_t best = groups[i].members.front();
+        has_changed = draw_failure(best, report) || has_changed;
+        const Failed& failed = failures_[best];
+        if (failed.is_assumed && failed.root.empty())
+            has_changed = draw_failure(simplest_of(groups[i]), report) || has_changed;
     }
     return has_changed;
+}
+
+std::size_t Pictures::simplest_of(const FailureGroup& group) const {
+    std::size_t simplest = group.members.front();
+    for (const Kept& each : kept_) {
+        const Failed& failed = failures_[each.failure];
+        if (!failed.is_explored && failed.place < failures_[simplest].place &&
+            std::ranges::find(group.members, each.failure) != group.members.end())
+            simplest = each.failure;
+    }
+    return simplest;
+}
+
+// Draws a failure, unless that has been done. Returns true if its clause or its reason has changed.
+bool Pictures::draw_failure(std::size_t failure, RunReport& report) {
+    const auto kept = std::ranges::find(kept_, failure, &Kept::failure);
+    if (kept == kept_.end()) return false;
+    CaseResult& result = report.results[results_[failure]];
+    draw_into(*kept, result);
+    const Failed before = std::exchange(
+        failures_[failure], failed_of(*kept->the_case, failures_[failure].place, result));
+    kept_.erase(kept);
+    return before.finding_clause != failures_[failure].finding_clause ||
+           before.root != failures_[failure].root;
 }
 
 void Pictures::draw_into(const Kept& kept, CaseResult& result) const {

@@ -41,6 +41,8 @@ class Pictures {
 
     void keep(Kept kept);
     bool draw_best(const std::vector<FailureGroup>& groups, RunReport& report);
+    bool draw_failure(std::size_t failure, RunReport& report);
+    std::size_t simplest_of(const FailureGroup& group) const;
     // Runs the case once more and draws that run. The text then describes the drawn run, which has
     // seen more and may know the clause better.
     void draw_into(const Kept& kept, CaseResult& result) const;

@@ -45,18 +45,19 @@ Preflight run_preflight(const SmokePlayer& player, const StageSettings& settings
     smoke.is_brief = true;
     const SmokeRun run = player(smoke);
     if (run.is_not_startable)
-        return {"  " + printable(run.suite_error) + "\n", kExitSuite, run.suite_error};
+        return {"  " + printable(run.suite_error) + "\n", kExitSuite, run.suite_error, true};
     // An error of the suite may not occur in the next run, and a signal ends the run anyway.
     if (!run.suite_error.empty()) return {};
     if (run.needs_ptrace_itself)
-        return {"  " + printable(run.inconclusive) + "\n", kExitInconclusive, run.inconclusive};
+        return {"  " + printable(run.inconclusive) + "\n", kExitInconclusive, run.inconclusive,
+                false};
     if (!run.inconclusive.empty() || has_delivered(run)) return {};
     const std::vector<LineProblem> lines = wrong_lines(run);
     if (run.problems.empty() && lines.empty()) return {};
     std::ostringstream text;
     print_mistakes(text, run, lines);
     return {text.str(), kExitFailed,
-            run.problems.empty() ? lines.front().what : run.problems.front()};
+            run.problems.empty() ? lines.front().what : run.problems.front(), false};
 }
 
 }  // namespace kmes::conformance

@@ -125,6 +125,7 @@ TEST(Preflight, WhatSaysNothingOfTheAdapterGoesOn) {
         return failed;
     };
     EXPECT_EQ(run_preflight(not_started, settings_of({"p"})).status, kExitSuite);
+    EXPECT_TRUE(run_preflight(not_started, settings_of({"p"})).is_not_startable);
 }
 
 }  // namespace

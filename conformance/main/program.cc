@@ -5,11 +5,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <exception>
+#include <filesystem>
 #include <optional>
+#include <string_view>
+#include <system_error>
 #include <utility>
+#include <vector>
 
 #include "conformance/main/case_run.h"
+#include "conformance/main/command_line.h"
 #include "conformance/main/nearest.h"
 #include "conformance/main/options.h"
 #include "conformance/main/selection.h"
@@ -39,19 +45,45 @@ int list_cases(const Options& options, const Surroundings& around) {
     return finish_output(around, kExitClean);
 }
 
+// "E3 is a clause, and no case; its cases: ..." Empty if no case is of this clause.
+std::string text_of_clause(const std::string& clause, const Surroundings& around) {
+    constexpr std::size_t kNamed = 6;
+    std::vector<std::string_view> ids;
+    if (clause.empty()) return "";
+    for (const Case& each : around.cases) {
+        if (is_of_clause(each.clause, clause) || is_of_clause(clause_of_id(each.id), clause))
+            ids.push_back(each.id);
+    }
+    if (ids.empty()) return "";
+    const std::size_t named = std::min(ids.size(), kNamed);
+    std::string line = fmt::format("{} is a clause, and no case; its cases: {}", clause,
+                                   fmt::join(ids.begin(), ids.begin() + named, ", "));
+    const std::string all = pattern_of_clause(around.cases, clause);
+    if (ids.size() > named && !all.empty())
+        line += fmt::format(", and {} more (--list --filter '{}')", ids.size() - named, all);
+    else if (ids.size() > named)
+        line += fmt::format(", and {} more (the command clauses prints them)", ids.size() - named);
+    return line;
+}
+
 int say_no_such_case(const std::string& id, const Surroundings& around) {
+    if (const std::string line = text_of_clause(id, around); !line.empty())
+        return say(around, kExitUsage, line);
+    if (const std::string why = around.why_no_case ? around.why_no_case(id) : ""; !why.empty())
+        return say(around, kExitUsage, why);
     std::string line = "there is no case \"" + printable(id) + "\"";
     const auto nearest = nearest_ids(around.cases, id);
     for (std::size_t i = 0; i < nearest.size(); ++i) {
         line += (i == 0 ? "; nearest: " : ", ") + std::string(nearest[i]);
     }
+    if (nearest.empty()) line += "; --list prints them all";
     return say(around, kExitUsage, line);
 }
 
 int explain_case(const Options& options, const Surroundings& around) {
     const Case* found = find_case(around.cases, options.explain);
     if (found == nullptr) return say_no_such_case(options.explain, around);
-    std::string published = published_clause(found->clause, other_layout());
+    std::string published = published_place(found->clause, other_layout());
     if (!published.empty()) published = "published:   " + published + "\n";
     around.out << fmt::format(
         "{}\n\nlevel:       {}\nclause:      {}\n{}title:       {}\n\nwhat is done: {}\n\nwhat is "
@@ -106,6 +138,31 @@ std::vector<std::string> names_of(const std::vector<Command>& commands) {
     return names;
 }
 
+// Words that a person tries as a command, and what does that.
+constexpr std::pair<std::string_view, std::string_view> kOptionsForWords[] = {
+    {"list", "--list prints the cases"},
+    {"cases", "--list prints the cases"},
+    {"explain", "--explain CASE says what a case does"},
+    {"describe", "--explain CASE says what a case does"},
+    {"help", "--help lists the options"},
+    {"version", "--version prints the release"},
+    {"debug", "--debug CASE -- PROGRAM runs one case step by step"},
+    {"run", "without a command the cases run: [OPTIONS...] -- PROGRAM ARGS..."},
+    {"test", "without a command the cases run: [OPTIONS...] -- PROGRAM ARGS..."},
+    {"check", "without a command the cases run: [OPTIONS...] -- PROGRAM ARGS..."},
+};
+
+// What a word that is no command can mean: "--list prints the cases". Empty: not known.
+std::string meaning_of(const std::string& word, const Surroundings& around) {
+    const auto found = std::ranges::find(kOptionsForWords, word,
+                                         &std::pair<std::string_view, std::string_view>::first);
+    if (found != std::end(kOptionsForWords)) return std::string(found->second);
+    if (find_case(around.cases, word) != nullptr)
+        return fmt::format("--explain {} says what the case does, and --filter {} runs it", word,
+                           word);
+    return text_of_clause(word, around);
+}
+
 int run_command(const std::vector<std::string>& arguments, const Surroundings& around) {
     std::vector<std::string_view> names;
     for (const Command& command : around.commands) {
@@ -114,10 +171,18 @@ int run_command(const std::vector<std::string>& arguments, const Surroundings& a
         }
         names.push_back(command.name);
     }
+    if (std::error_code error; std::filesystem::exists(arguments[0], error))
+        return say(
+            around, kExitUsage,
+            fmt::format("\"{}\" is no command{}: {} [OPTIONS...] -- {}", printable(arguments[0]),
+                        kProgramFollows, around.command, printable(shell_command({arguments[0]}))));
+    if (const std::string meaning = meaning_of(arguments[0], around); !meaning.empty())
+        return say(around, kExitUsage,
+                   fmt::format("\"{}\" is no command: {}", printable(arguments[0]), meaning));
     return say(around, kExitUsage,
-               fmt::format("there is no command \"{}\"; the commands are {}; the program to test "
-                           "follows after -- (--help lists the options){}",
-                           printable(arguments[0]), fmt::join(names, ", "),
+               fmt::format("there is no command \"{}\"; the commands are {}{} (--help lists the "
+                           "options){}",
+                           printable(arguments[0]), fmt::join(names, ", "), kProgramFollows,
                            did_you_mean(names, arguments[0])));
 }
 

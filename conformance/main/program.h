@@ -33,8 +33,9 @@ struct Command {
 struct Preflight {
     // If not empty, no case can pass: lines for a person that say what is wrong.
     std::string mistakes;
-    int status = 0;     // the exit status of the run in that case
-    std::string first;  // the first mistake, in one line
+    int status = 0;                 // the exit status of the run in that case
+    std::string first;              // the first mistake, in one line
+    bool is_not_startable = false;  // the program cannot be started; `first` says why
 };
 
 struct Surroundings {
@@ -66,6 +67,8 @@ struct Surroundings {
     // every case that had finished, and the exit status is StopFlag::status_or.
     const StopFlag& stop;
     std::vector<Command> commands = {};
+    // Says why a documented clause has no case; empty: it has one, or nothing is known of it.
+    std::function<std::string(std::string_view clause)> why_no_case = nullptr;
     // Says how the suite will stop at single accesses, and why; if empty, nothing is printed.
     std::function<std::string(const StageSettings&)> describe_stepper = nullptr;
     // Describes a move in the words of the explorer; if empty, moves are shown as names and
@@ -83,6 +86,9 @@ struct Surroundings {
         detect_layout = nullptr;
     // Runs before the first case; if empty, there is no preflight.
     std::function<Preflight(const StageSettings&)> preflight = nullptr;
+    // Says which other form of the layout a program attaches by; empty: it does not.
+    std::function<std::string(const std::vector<std::string>& testee, double timeout_scale)>
+        other_form = nullptr;
     // Returns one line that says what is wrong with the file of --stream; empty: nothing.
     std::function<std::string(const std::string& path)> check_stream = nullptr;
 };

@@ -15,6 +15,7 @@
 
 #include "conformance/cases/registry.h"
 #include "conformance/clauses/clauses.h"
+#include "conformance/main/symptom.h"
 #include "conformance/main/telling.h"
 
 namespace kmes::conformance {
@@ -82,11 +83,26 @@ struct Recorded {
     std::set<std::string> undecided;
 };
 
-// "  case clause cause". The clause may be "=" or "=CLAUSE" (assumed), or "-" (not decided).
+// Takes "NAME=VALUE" from the begin of the rest of a line; empty: the rest begins otherwise.
+std::string take_fact(std::istringstream& in, const std::string& name) {
+    const std::streampos before = in.tellg();
+    std::string word;
+    if (before >= 0 && in >> word && word.starts_with(name + "="))
+        return word.substr(name.size() + 1);
+    in.clear();
+    if (before >= 0) in.seekg(before);
+    return "";
+}
+
+// "  case clause facts cause". The clause may be "=" or "=CLAUSE" (assumed), or "-" (not decided).
 void add_failure(const std::string& line, Recorded& recorded) {
     std::istringstream in(line);
     std::string id, clause, cause;
-    in >> id >> clause >> std::ws;
+    in >> id >> clause;
+    const std::string steps = take_fact(in, "steps");
+    const std::string also = take_fact(in, "also");
+    const bool has_root = !take_fact(in, "root").empty();
+    in >> std::ws;
     std::getline(in, cause);
     if (clause == "-") {
         recorded.undecided.insert(id);
@@ -101,7 +117,10 @@ void add_failure(const std::string& line, Recorded& recorded) {
     const std::string case_clause(found->clause);
     recorded.failures.push_back({case_clause, clause.empty() ? case_clause : clause,
                                  static_cast<std::uint64_t>(found - all_cases().data()), cause,
-                                 is_assumed, found->demand == Demand::explored});
+                                 is_assumed, found->demand == Demand::explored,
+                                 steps.empty() ? 0 : std::stoull(steps),
+                                 has_root ? std::string(kCapacityOfAnotherBuffer) : "",
+                                 also.empty() ? std::vector<std::string>() : parts_of(also, ",")});
 }
 
 std::map<std::string, Recorded> read_record() {

@@ -184,6 +184,7 @@ Merged merge_shards(const std::vector<RunReport>& shards, const std::vector<std:
     Merged merged;
     std::map<std::uint32_t, std::string> indexes;
     double end = 0;
+    bool has_run = false;
     for (std::size_t i = 0; i < shards.size(); ++i) {
         const RunReport& shard = shards[i];
         merged.error = check_shard(shard, names[i], shards.front(), names.front(), indexes);
@@ -196,11 +197,17 @@ Merged merge_shards(const std::vector<RunReport>& shards, const std::vector<std:
             all.differences.clear();
             all.machine = {};
         }
+        // The text of one shard says nothing about a run in which others had cases.
+        if (shard.preflight.empty()) has_run = true;
         all.shard.reset();
         all.began = std::min(all.began, shard.began);
         end = std::max(end, static_cast<double>(shard.began) + shard.seconds);
         all.interrupted = all.interrupted || shard.interrupted;
         add_machine(all.machine, shard.machine);
+    }
+    if (has_run) {
+        merged.report.preflight.clear();
+        merged.report.preflight_status = 0;
     }
     merged.report.seconds = end - static_cast<double>(merged.report.began);
     add_results(shards, merged);
@@ -301,9 +308,11 @@ int run_verify(const std::vector<std::string>& arguments, const Surroundings& ar
     const InputFile stated = read_input_file(statement, kStatementBytes);
     if (!stated.error.empty()) return say(around, kExitUsage, stated.error);
     if (!stated.text.starts_with(std::string(kStatementTitle) + "\n"))
-        return say(
-            around, kExitUsage,
-            fmt::format("{}: expected a first line \"{}\"", printable(statement), kStatementTitle));
+        return say(around, kExitUsage,
+                   fmt::format(
+                       "{}: expected a first line \"{}\"{}", printable(statement), kStatementTitle,
+                       stated.text.starts_with("{") ? "; the statement comes before the JSON report"
+                                                    : ""));
     const InputFile file = read_input_file(json, kMaximumReportFileBytes);
     if (!file.error.empty()) return say(around, kExitUsage, file.error);
     const ReadReport read = report_from_json(file.text);

@@ -50,12 +50,8 @@ bool has_format(const ReportChoice& choice, ReportFormat format) {
 
 std::string console_text(const RunReport& report) {
     std::ostringstream out;
-    ConsoleOptions options;
-    for (const CaseResult& result : report.results)
-        options.id_width = std::max(options.id_width, result.id.size());
-    ConsoleReport console(out, options);
+    ConsoleReport console(out, {});
     console.begin(report, report.results.size());
-    for (const CaseResult& result : report.results) console.add(result);
     console.end(report);
     return out.str();
 }

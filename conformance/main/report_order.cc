@@ -3,20 +3,29 @@
 // See report_order.h.
 #include "conformance/main/report_order.h"
 
+#include <cstddef>
 #include <map>
 #include <set>
 #include <string>
 #include <string_view>
 
+#include "conformance/main/symptom.h"
+
 namespace kmes::conformance {
 
 Failed failed_of(const Case& the_case, std::size_t place, const CaseResult& result) {
-    return {std::string(the_case.clause),
-            result.found_clause,
-            place,
-            result.cause,
-            result.is_clause_assumed,
-            the_case.demand == Demand::explored};
+    Failed failed{std::string(the_case.clause),
+                  result.found_clause,
+                  place,
+                  result.cause,
+                  result.is_clause_assumed,
+                  the_case.demand == Demand::explored,
+                  result.steps,
+                  std::string(root_of(result.message)),
+                  {}};
+    for (std::size_t i = 1; i < result.findings.size(); ++i)
+        failed.also.push_back(result.findings[i].clause);
+    return failed;
 }
 
 PassedCases passed_cases(const std::vector<Case>& cases, const RunReport& report) {

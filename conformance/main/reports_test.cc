@@ -7,7 +7,6 @@
 
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <set>
 #include <sstream>
 
 #include "conformance/main/known_failures.h"
@@ -337,6 +336,9 @@ TEST(Verify, RefusesOtherFiles) {
     write_file(file, "KMES conformance statement, format 2\n");
     EXPECT_EQ(shell.run({"verify", file, file}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("expected a first line"));
+    write_file(file, "{}");
+    EXPECT_EQ(shell.run({"verify", file, file}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("; the statement comes before the JSON report"));
     write_file(file, "KMES conformance statement, format 1\n");
     EXPECT_EQ(shell.run({"verify", file, file}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("the file is no JSON from line 1 on"));
@@ -380,21 +382,14 @@ TEST(Shards, HaveTogetherWhatOneRunHas) {
     }
 }
 
-TEST(Shards, AreMergedIntoATableWithColumns) {
+TEST(Shards, AreMergedIntoOneConsoleReport) {
     const Folder folder;
     Shell shell;
     std::vector<std::string> words = run_shards(shell, folder, 2);
     words.insert(words.begin(), "merge");
     EXPECT_EQ(shell.run(words), 0);
-    std::istringstream lines(shell.out.str());
-    std::set<std::size_t> columns;
-    for (std::string line; std::getline(lines, line);) {
-        for (const char* verdict : {"  verdict", "  pass"}) {
-            if (const std::size_t at = line.find(verdict); at != std::string::npos && at > 10)
-                columns.insert(at);
-        }
-    }
-    EXPECT_EQ(columns.size(), 1u) << shell.out.str();
+    EXPECT_THAT(shell.out.str(), HasSubstr("\n5 cases, 4 CPUs, capacity 65536 bytes, seed 1\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("\n5 cases: 5 pass, 0 fail; "));
 }
 
 TEST(Shards, SayWhatIsMissing) {
@@ -548,6 +543,14 @@ TEST(Merge, TakesADifferenceFromTheDecisivePart) {
     merged = merge_shards(shards, {"0", "1"});
     EXPECT_THAT(merged.report.differences, ElementsAre(ListDifference{"b/1", "b/1 passed"}));
     EXPECT_EQ(exit_status(merged.report), 1);
+}
+
+TEST(Merge, KeepsThePreflightOnlyIfNoShardHasRun) {
+    std::vector<RunReport> shards = two_parts(Verdict::pass, Verdict::pass);
+    shards[0].preflight = "  no event\n";
+    EXPECT_EQ(merge_shards(shards, {"0", "1"}).report.preflight, "");
+    shards[1].preflight = shards[0].preflight;
+    EXPECT_EQ(merge_shards(shards, {"0", "1"}).report.preflight, "  no event\n");
 }
 
 TEST(Merge, NamesACaseOfWhichAPartDidNotRun) {

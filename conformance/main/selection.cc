@@ -42,6 +42,16 @@ bool matches(const std::string& pattern, std::string_view id) {
     return ::fnmatch(pattern.c_str(), std::string(id).c_str(), 0) == 0;
 }
 
+// " (nearest: ...)"; or, for the name of a clause, the pattern of its cases. Empty: nothing is
+// near.
+std::string meant_by(const std::vector<Case>& cases, const std::string& pattern) {
+    if (const std::string all = pattern_of_clause(cases, pattern); !all.empty())
+        return fmt::format(" ({} is a clause: '{}' matches its cases)", printable(pattern),
+                           printable(all));
+    const std::vector<std::string_view> nearest = nearest_ids(cases, pattern);
+    return nearest.empty() ? "" : fmt::format(" (nearest: {})", list_names(nearest));
+}
+
 std::string no_match(const std::vector<Case>& cases, const std::string& pattern, Level level) {
     for (const Case& other : cases) {
         if (!matches(pattern, other.id)) continue;
@@ -54,8 +64,8 @@ std::string no_match(const std::vector<Case>& cases, const std::string& pattern,
             "--filter \"{}\" matches only cases above the level {}; --level {} includes them",
             printable(pattern), level_name(level), level_name(other.level));
     }
-    return fmt::format("--filter \"{}\" matches no case; --list prints them all (nearest: {})",
-                       printable(pattern), list_names(nearest_ids(cases, pattern)));
+    return fmt::format("--filter \"{}\" matches no case; --list prints them all{}",
+                       printable(pattern), meant_by(cases, pattern));
 }
 
 std::string leaves_out_none(const std::vector<Case>& cases, const std::string& pattern) {
@@ -64,8 +74,8 @@ std::string leaves_out_none(const std::vector<Case>& cases, const std::string& p
     if (is_known)
         return fmt::format("--without \"{}\" matches only cases that would not run anyway",
                            printable(pattern));
-    return fmt::format("--without \"{}\" matches no case; --list prints them all (nearest: {})",
-                       printable(pattern), list_names(nearest_ids(cases, pattern)));
+    return fmt::format("--without \"{}\" matches no case; --list prints them all{}",
+                       printable(pattern), meant_by(cases, pattern));
 }
 
 // Several patterns, and which of them have matched something.
@@ -164,6 +174,28 @@ const Case* find_case(const std::vector<Case>& cases, std::string_view id) {
     const auto found = std::find_if(cases.begin(), cases.end(),
                                     [id](const Case& candidate) { return candidate.id == id; });
     return found == cases.end() ? nullptr : &*found;
+}
+
+bool is_of_clause(std::string_view name, std::string_view clause) {
+    if (!name.starts_with(clause)) return false;
+    const std::string_view rest = name.substr(clause.size());
+    return rest.empty() || rest[0] == '-' || rest[0] == '.';
+}
+
+std::string_view clause_of_id(std::string_view id) {
+    return id.substr(0, id.find('/'));
+}
+
+std::string pattern_of_clause(const std::vector<Case>& cases, std::string_view clause) {
+    bool has_own = false;
+    bool has_parts = false;
+    for (const Case& each : cases) {
+        const std::string_view name = clause_of_id(each.id);
+        has_own = has_own || name == clause;
+        has_parts = has_parts || (name != clause && is_of_clause(name, clause));
+    }
+    if (clause.empty() || (!has_own && !has_parts)) return "";
+    return std::string(clause) + (has_parts ? "*" : "/*");
 }
 
 std::vector<std::string_view> nearest_ids(const std::vector<Case>& cases, std::string_view id,

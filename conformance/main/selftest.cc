@@ -240,9 +240,9 @@ class Selftest {
                 around_, around_.stop.status_or(kExitSuite),
                 fmt::format("interrupted: {} of {} testees were run", done_, entries_.size()));
         }
-        if (trouble_ > 0) return kExitSuite;
-        if (wrong_ > 0) return kExitFailed;
-        return around_.out.good() ? kExitClean : kExitSuite;
+        return finish_output(around_, trouble_ > 0 ? kExitSuite
+                                      : wrong_ > 0 ? kExitFailed
+                                                   : kExitClean);
     }
 
     std::string line_of(const std::string& name, const std::map<bool, Count>& both) const {
@@ -378,11 +378,9 @@ int run_selftest(const std::string& folder, const SelftestRunner& runner,
     if (!wrong.empty()) return say_usage("selftest", wrong, around);
     const std::string path = folder + "/main/selftest.table";
     if (!exists(path)) {
-        return say(
-            around, kExitSuite,
-            fmt::format("selftest: {} is not there; `tools/kmes conformance selftest` builds "
-                        "what is needed",
-                        printable(path)));
+        return say(around, kExitSuite,
+                   "selftest: the testees are not beside this program; in the repository of the "
+                   "suite, `tools/kmes conformance selftest` builds them");
     }
     std::ifstream in(path);
     const std::string text{std::istreambuf_iterator<char>(in), {}};

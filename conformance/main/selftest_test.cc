@@ -181,6 +181,16 @@ TEST(Selftest, SaysWhereTheSuiteFails) {
     EXPECT_EQ(shell.run({}), 3);
 }
 
+TEST(Selftest, SaysThatItCannotWriteItsOutput) {
+    for (const bool passes : {false, true}) {
+        Shell shell;
+        if (passes) shell.answers["broken_no-tail-recheck"] = {0, {}, "", {}};
+        shell.out.setstate(std::ios::badbit);
+        EXPECT_EQ(shell.run({}), 3);
+        EXPECT_EQ(shell.error.str(), "kmes-conformance: cannot write to standard output\n");
+    }
+}
+
 TEST(Selftest, RunsAPartOfThem) {
     Shell shell;
     EXPECT_EQ(shell.run({"--only", "correct"}), 0);
@@ -234,6 +244,7 @@ TEST(Selftest, WantsATableThatIsOne) {
     std::filesystem::remove(shell.folder() + "/main/selftest.table");
     EXPECT_EQ(shell.run({}), 3);
     EXPECT_THAT(shell.error.str(), HasSubstr("tools/kmes conformance selftest` builds"));
+    EXPECT_THAT(shell.error.str(), Not(HasSubstr(".table;")));
     EXPECT_EQ(parse_selftest_table("").error, "it names no testee");
     EXPECT_NE(parse_selftest_table("correct\tn\tc\tE1/x\tp\n").error, "");
     EXPECT_NE(parse_selftest_table("broken\tn\tc\t\tp\n").error, "");

@@ -100,25 +100,31 @@ void print_problems(std::ostream& out, const std::vector<LineProblem>& problems)
     }
 }
 
+// `scale`: the option of this run for the next one, after a space; or empty.
 int print_run(const SmokeRun& run, const std::vector<LineProblem>& lines, bool verbose,
-              const std::vector<std::string>& program, const Surroundings& around) {
+              const std::string& scale, double factor, const std::vector<std::string>& program,
+              const Surroundings& around) {
     std::ostream& out = around.out;
     if (verbose) print_report(out, run.report);
     const std::size_t count = run.problems.size() + lines.size();
+    // A program of another form delivers nothing.
+    const bool may_be_of_another_form = count > 0 && !run.has_events && around.other_form;
+    const std::string other_form = may_be_of_another_form ? around.other_form(program, factor) : "";
     if (count == 0) {
         for (const std::string& fact : run.facts) out << "  " << fact << "\n";
         const std::string form = other_layout();
         out << "the adapter is correct; now run: " << around.command
-            << (form.empty() ? "" : " --layout " + form) << " -- " << shell_command(program) << "\n"
+            << (form.empty() ? "" : " --layout " + form) << scale << " -- "
+            << shell_command(program) << "\n"
             << std::flush;
-        return out.good() ? kExitClean : kExitSuite;
+        return finish_output(around, kExitClean);
     }
+    if (!other_form.empty()) out << wrapped("  " + printable(other_form), kLineBytes, kGoesOn);
     print_mistakes(out, run, lines);
-    out << fmt::format("\n{} mistake{}; the first is the one to begin with{}\n", count,
-                       count == 1 ? "" : "s",
+    out << fmt::format("\n{} mistake{}{}\n", count, count == 1 ? "" : "s; begin with the first",
                        verbose ? "" : " (-v shows the report with its line numbers)")
         << std::flush;
-    return out.good() ? kExitFailed : kExitSuite;
+    return finish_output(around, kExitFailed);
 }
 
 int run_smoke(const SmokePlayer& player, const std::vector<std::string>& arguments,
@@ -175,9 +181,10 @@ int run_smoke(const SmokePlayer& player, const std::vector<std::string>& argumen
     const bool is_right_so_far = run.problems.empty() && lines.empty();
     if (!run.inconclusive.empty() && (is_right_so_far || !run.cut_short)) {
         around.out << "inconclusive: " << printable(run.inconclusive) << "\n" << std::flush;
-        return around.out.good() ? kExitInconclusive : kExitSuite;
+        return finish_output(around, kExitInconclusive);
     }
-    return print_run(run, lines, verbose, words.program, around);
+    const std::string kept = given ? " --timeout-scale " + shell_command({scale}) : "";
+    return print_run(run, lines, verbose, kept, *factor, words.program, around);
 }
 
 }  // namespace

@@ -6,11 +6,16 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <string_view>
 
 #include "conformance/model/layout.h"
 
 namespace kmes::conformance {
 namespace {
+
+// In a tree, and in a package.
+constexpr std::string_view kAboutLayouts =
+    "layouts.md, in docs/ or /usr/share/doc/kmes-conformance";
 
 // Words for a mapping that has the length of another form.
 std::string other_form_of(std::uint64_t length_bytes, std::uint64_t capacity_bytes) {
@@ -24,8 +29,9 @@ std::string other_form_of(std::uint64_t length_bytes, std::uint64_t capacity_byt
     }
     if (names.empty()) return "";
     return fmt::format(
-        ". That is the length of form {}: --layout {}, or --layout auto (docs/layouts.md)", names,
-        names);
+        ". That is the length of form {}: --layout {}, or --layout auto (layouts.md of the "
+        "documents)",
+        names, names);
 }
 
 }  // namespace
@@ -53,13 +59,13 @@ std::string attach_mistake(const Attached& last, bool has_attached) {
         return fmt::format(
             "the last kmes_attach, with {} slots, returned {}; its arguments are (int* fds, "
             "int* count, u64* capacity). A consumer that attaches to one CPU at a time is of "
-            "another form of the layout: --layout C, D or auto (docs/layouts.md)",
-            request.slots_requested, error);
+            "another form of the layout: --layout C, D or auto ({})",
+            request.slots_requested, error, kAboutLayouts);
     if (layout().attach == AttachArguments::one_cpu && request.cpu == kAskForCount)
         return fmt::format(
             "kmes_attach with cpu_id 0xFFFFFFFF returned {}; only form D has that question: "
-            "--layout D, or --layout auto (docs/layouts.md)",
-            error);
+            "--layout D, or --layout auto ({})",
+            error, kAboutLayouts);
     if (has_attached) return "";
     return fmt::format(
         "the last kmes_attach, with cpu_id {}, returned {}; its arguments are (unsigned cpu_id, "

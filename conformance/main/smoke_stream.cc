@@ -23,6 +23,8 @@
 #include "conformance/oracle/layout.h"
 #include "conformance/oracle/record.h"
 #include "conformance/stage/attach_form.h"
+#include "conformance/stage/metadata_check.h"
+#include "conformance/stage/rings_observer.h"
 #include "conformance/tracer/patience.h"
 #include "conformance/tracer/tracer.h"
 
@@ -68,20 +70,16 @@ std::vector<EventName> delivered_in(std::string_view report) {
     return names;
 }
 
-class Session {
+class Session : private RingsObserver {
   public:
     explicit Session(const SmokeSettings& settings) : settings_(settings), cpus_(settings.cpus) {
         run_.rings = std::make_unique<Rings>(RingsSetup{cpus_, settings.capacity_bytes, {}, {}});
-        run_.rings->set_before_operation([this] {
-            read_report();
-            history().set_report_bytes(run_.report.size());
-        });
         spoil(kRefused);
         emit(kMain, "there.before.the.attach", "first", 0);
         tracer_.set_attach_call(attach_call_of(layout()));
-        tracer_.set_attach_handler([this](const AttachRequest&) { return answer(); });
-        tracer_.set_report_write_handler([this](const ReportWrite& write) { note_write(write); });
-        run_.rings->set_on_buffer([this](BufferIndex index) { serve(index); });
+        tracer_.handlers().attach = [this](const AttachRequest&) { return answer(); };
+        tracer_.handlers().report_write = [this](const ReportWrite& write) { note_write(write); };
+        run_.rings->set_observer(*this);
     }
 
     SmokeRun play() {
@@ -96,6 +94,11 @@ class Session {
   private:
     History& history() { return run_.rings->history(); }
 
+    void before_operation() override {
+        read_report();
+        history().set_report_bytes(run_.report.size());
+    }
+
     void complain(const std::string& problem) {
         const auto& told = run_.problems;
         if (std::find(told.begin(), told.end(), problem) != told.end()) return;
@@ -107,7 +110,7 @@ class Session {
         if (cpu >= cpus_) return;
         const BufferIndex index = history().present_buffer(cpu);
         const std::array<std::uint8_t, 1> byte{'X'};
-        run_.rings->write_metadata(index, 7, byte);
+        run_.rings->forged().write_metadata(index, 7, byte);
         history().set_fault(index, BufferFault::magic, "bad magic");
     }
 
@@ -250,7 +253,7 @@ class Session {
     }
 
     void read_report() {
-        const std::string bytes = tracer_.read_report();
+        const std::string bytes = tracer_.output().read_report();
         if (bytes.empty()) return;
         quiet_looks_ = 0;
         for (const char byte : bytes) {
@@ -377,7 +380,7 @@ class Session {
                 wait.expected = word.value_expected;
                 wait.present = word.value_there;
                 wait.is_private = word.is_private;
-                wait.asked = run_.rings->need_wake(found->second) != 0;
+                wait.asked = run_.rings->backend().need_wake(found->second) != 0;
                 const bool may_be_woken =
                     !wait.is_private && wait.asked && wait.mapping_offset == kFutexCounterOffset;
                 if (owed == 0 || may_be_woken) continue;
@@ -511,7 +514,7 @@ class Session {
         return answer;
     }
 
-    void serve(BufferIndex index) {
+    void on_buffer(BufferIndex index) override {
         const BufferId id = tracer_.add_buffer(run_.rings->backend().served(index));
         served_[index] = id;
         served_back_[id] = index;
@@ -521,11 +524,11 @@ class Session {
 
     void conclude() {
         read_report();
-        run_.standard_output = tracer_.standard_output();
-        run_.standard_error = tracer_.standard_error();
+        run_.standard_output = tracer_.output().standard_output();
+        run_.standard_error = tracer_.output().standard_error();
         run_.has_events = event_lines_ > 0;
         for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
-            if (const auto finding = run_.rings->check_metadata(history().present_buffer(cpu))) {
+            if (const auto finding = check_metadata(*run_.rings, history().present_buffer(cpu))) {
                 complain(finding->message);
             }
         }

@@ -8,6 +8,8 @@
 #include <cctype>
 #include <utility>
 
+#include "conformance/model/step_texts.h"
+
 namespace kmes::conformance {
 namespace {
 
@@ -153,8 +155,21 @@ Symptom symptom_of(const Finding& finding, std::string_view case_clause) {
     return symptom;
 }
 
+std::string_view root_of(std::string_view message) {
+    return message.find(kStaleCapacity) == std::string_view::npos ? "" : kCapacityOfAnotherBuffer;
+}
+
+std::string_view clause_of_root(std::string_view root) {
+    return root == kCapacityOfAnotherBuffer ? "5.1.8.3" : "";
+}
+
 bool is_same_everywhere(std::string_view cause) {
     return !cause.empty() && cause != kEventPassedOver && cause != kSleepOnOldEvent;
+}
+
+std::string_view subject_of_cause(std::string_view cause) {
+    // A consumer refuses a sound buffer because of checks that are too strict.
+    return cause.starts_with(kRefusalPrefix) ? "E7" : "";
 }
 
 std::string_view clause_of_cause(std::string_view cause) {

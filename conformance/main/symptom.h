@@ -28,10 +28,23 @@ inline constexpr std::string_view kOtherRecordPrefix = "a record with another ";
 inline constexpr std::string_view kBufferKeptPrefix = "a malformed buffer kept: ";
 inline constexpr std::string_view kStandstillPrefix = "a standstill: ";
 
+// The reasons that a trace can show.
+inline constexpr std::string_view kCapacityOfAnotherBuffer = "the capacity of another buffer";
+
 Symptom symptom_of(const Finding& finding, std::string_view case_clause);
+
+// The reason that a message names after its cause, where the trace of the run has shown it; empty:
+// it names none.
+std::string_view root_of(std::string_view message);
+
+// The clause that a reason breaks.
+std::string_view clause_of_root(std::string_view root);
 
 // Whether the fault looks the same in every case, so that any case shows it equally well.
 bool is_same_everywhere(std::string_view cause);
+
+// The clause that a cause is about, if a case of that clause shows it; empty: there is none.
+std::string_view subject_of_cause(std::string_view cause);
 
 // The clause that a cause implies, whatever the cases test.
 std::string_view clause_of_cause(std::string_view cause);

@@ -112,5 +112,13 @@ TEST(Symptom, AWrongMappingLooksTheSameEverywhere) {
     EXPECT_FALSE(found.is_assumed);
 }
 
+TEST(SymptomTest, TheReasonIsWhatTheTraceHasShown) {
+    EXPECT_EQ(root_of("it refused; the cause: the consumer reads 29 bytes; 5 is where it would be "
+                      "with the capacity of buffer 1 (64 bytes)"),
+              kCapacityOfAnotherBuffer);
+    EXPECT_EQ(root_of("it refused"), "");
+    EXPECT_EQ(clause_of_root(kCapacityOfAnotherBuffer), "5.1.8.3");
+}
+
 }  // namespace
 }  // namespace kmes::conformance

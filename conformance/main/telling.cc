@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -16,11 +18,35 @@ namespace kmes::conformance {
 
 namespace {
 
+// A shorter run is easier to read. A run above these limits comes after a shorter one that shows
+// the same fault.
+constexpr std::uint64_t kShortSteps = 128;
+constexpr std::uint64_t kLongSteps = 1024;
+constexpr std::uint64_t kEndlessSteps = 8192;
+
+// The size of a scenario: 0 small, or not known. The steps before an exit are its only evidence, so
+// a short run is better than one of usual length.
+int size_of(const Failed& failed) {
+    const bool is_usual = failed.cause.starts_with(kExitStatusPrefix) && failed.steps > kShortSteps;
+    return (is_usual ? 1 : 0) + (failed.steps > kLongSteps ? 1 : 0) +
+           (failed.steps > kEndlessSteps ? 1 : 0);
+}
+
+// The distance for a fault that looks the same everywhere. An exit is clearest in a case about the
+// end.
+int distance_of_the_same(const Failed& failed) {
+    const bool is_of_the_end = failed.finding_clause == clause_of_cause(kExitStatusPrefix);
+    return is_of_the_end && failed.cause.starts_with(kExitStatusPrefix) && distance(failed) > 0;
+}
+
 // The lowest rank is the best evidence. A fault that looks the same in every case needs no case
-// made for it.
-std::tuple<bool, int, std::uint64_t> rank_of(const Failed& failed) {
-    const int far = is_same_everywhere(failed.cause) ? 0 : distance(failed);
-    return {failed.is_explored, far, failed.place};
+// made for it, and a trace that shows the reason is better than any that does not.
+using Rank = std::tuple<bool, bool, bool, int, int, std::uint64_t>;
+Rank rank_of(const Failed& failed) {
+    const int far =
+        is_same_everywhere(failed.cause) ? distance_of_the_same(failed) : distance(failed);
+    return {failed.is_explored, failed.root.empty(), failed.steps > kEndlessSteps, far,
+            size_of(failed),    failed.place};
 }
 
 // A symptom in cases of at least this many clauses belongs to none of them, under one condition: it
@@ -68,16 +94,20 @@ class AssumedClause {
 
     bool is_of_none() const { return is_of_none_; }
 
-    // The lowest rank is best: the clause of nearly all cases of the group, and then the clause
-    // that is broken in the largest part of its cases. One of several cases may fail by accident.
-    std::tuple<bool, bool, bool, double, std::int64_t> rank_of(const Failed& failed) const {
-        if (is_of_none_ || failed.is_explored) return {failed.is_explored, true, true, 0, 0};
+    // The lowest rank is best: the clause of nearly all cases of the group, then the clause that
+    // the cause is about, and then the clause that is broken in the largest part of its cases. One
+    // of several cases may fail by accident.
+    std::tuple<bool, bool, bool, bool, double, std::int64_t> rank_of(const Failed& failed) const {
+        if (is_of_none_ || failed.is_explored) return {failed.is_explored, true, true, true, 0, 0};
         const ClauseCases& cases = cases_.at(failed.case_clause);
         const bool is_of_nearly_all = 4 * failed_.at(failed.case_clause) > 3 * count_;
         const bool is_accident = cases.assumed < 2 && cases.assumed < cases.ran;
+        const bool is_its_subject = failed_.at(failed.case_clause) > 1 &&
+                                    failed.case_clause == subject_of_cause(failed.cause);
         const double part = static_cast<double>(cases.assumed) / static_cast<double>(cases.ran);
-        return {false, !is_of_nearly_all, is_accident, -part,
-                -static_cast<std::int64_t>(cases.assumed)};
+        return {false,       !is_of_nearly_all,
+                is_accident, !is_its_subject,
+                -part,       -static_cast<std::int64_t>(cases.assumed)};
     }
 
   private:
@@ -92,6 +122,10 @@ std::string clause_of(const Failed& best, const AssumedClause& clauses) {
     return std::string(clause_of_cause(best.cause));
 }
 
+bool is_made_for_it(const Failed& failed) {
+    return is_same_everywhere(failed.cause) || distance(failed) == 0;
+}
+
 // The weight of a failure in its group. It is high if the finding names the clause, and higher in a
 // case made for it. It is low if the clause is assumed, or is the whole contract.
 std::uint64_t weight_of(const Failed& failed) {
@@ -100,7 +134,83 @@ std::uint64_t weight_of(const Failed& failed) {
     constexpr std::uint64_t kAssumed = 1;
     if (failed.is_explored) return 0;
     if (failed.is_assumed || failed.finding_clause == "contract") return kAssumed;
-    return std::get<1>(rank_of(failed)) == 0 ? kMadeForIt : kNamed;
+    return is_made_for_it(failed) ? kMadeForIt : kNamed;
+}
+
+using Failures = std::vector<Failed>;
+
+// Whether the other findings of each failure name the clause, so that one mistake explains both.
+bool is_named_beside(const FailureGroup& group, const std::string& clause,
+                     const Failures& failures) {
+    bool any = false;
+    for (const std::size_t member : group.members) {
+        const Failed& failed = failures[member];
+        if (failed.is_explored) continue;
+        any = true;
+        if (std::ranges::find(failed.also, clause) == failed.also.end()) return false;
+    }
+    return any;
+}
+
+// Whether the few failures of `group` are a side effect of those of `larger`: they have the same
+// causes, and the cases made for their clause pass.
+bool is_side_effect(const FailureGroup& group, const FailureGroup& larger,
+                    const Failures& failures) {
+    constexpr std::size_t kTimesAsMany = 4;
+    if (kTimesAsMany * group.members.size() > larger.members.size()) return false;
+    std::set<std::string_view> causes;
+    for (const std::size_t member : larger.members) causes.insert(failures[member].cause);
+    return std::ranges::all_of(group.members, [&](std::size_t member) {
+        const Failed& failed = failures[member];
+        return !failed.cause.empty() && causes.contains(failed.cause) &&
+               failed.case_clause != group.clause;
+    });
+}
+
+// Whether a trace has shown the reason of `earlier`, and the clause of `group` is only assumed.
+bool follows_from_the_reason(const FailureGroup& group, const FailureGroup& earlier,
+                             const Failures& failures) {
+    const auto has_reason = [&](std::size_t member) { return !failures[member].root.empty(); };
+    return std::ranges::any_of(earlier.members, has_reason) &&
+           std::ranges::all_of(group.members, [&](std::size_t member) {
+               return failures[member].is_assumed || failures[member].is_explored;
+           });
+}
+
+// Whether `earlier` has delivered torn events, and `group` are refusals and crashes with an assumed
+// clause: a consumer that uses torn payloads uses torn sizes, too.
+bool follows_from_torn_events(const FailureGroup& group, const FailureGroup& earlier,
+                              const Failures& failures) {
+    constexpr std::string_view kTornClause = "5.1.8.1-5";
+    const bool has_torn = std::ranges::any_of(earlier.members, [&](std::size_t member) {
+        return !failures[member].is_assumed && failures[member].finding_clause == kTornClause;
+    });
+    return has_torn && earlier.clause == kTornClause &&
+           std::ranges::all_of(group.members, [&](std::size_t member) {
+               const Failed& failed = failures[member];
+               return failed.is_assumed && (failed.cause.starts_with(kRefusalPrefix) ||
+                                            failed.cause.starts_with(kSignalPrefix));
+           });
+}
+
+// Joins the groups that the mistake of an earlier group explains.
+std::vector<FailureGroup> join_explained(const std::vector<FailureGroup>& groups,
+                                         const Failures& failures) {
+    std::vector<FailureGroup> joined;
+    for (const FailureGroup& group : groups) {
+        const auto reason = std::ranges::find_if(joined, [&](const FailureGroup& earlier) {
+            return is_named_beside(group, earlier.clause, failures) ||
+                   is_side_effect(group, earlier, failures) ||
+                   follows_from_the_reason(group, earlier, failures) ||
+                   follows_from_torn_events(group, earlier, failures);
+        });
+        if (reason == joined.end())
+            joined.push_back(group);
+        else
+            reason->members.insert(reason->members.end(), group.members.begin(),
+                                   group.members.end());
+    }
+    return joined;
 }
 
 }  // namespace
@@ -156,7 +266,7 @@ std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
     });
     std::vector<FailureGroup> sorted;
     for (Weighed& each : groups) sorted.push_back(std::move(each.group));
-    return sorted;
+    return join_explained(sorted, failures);
 }
 
 std::vector<std::size_t> rank_failures(const std::vector<FailureGroup>& groups) {

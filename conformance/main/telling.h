@@ -22,6 +22,9 @@ struct Failed {
     std::string cause = {};   // Symptom::cause
     bool is_assumed = false;  // finding_clause is the case's, because the fault may have any reason
     bool is_explored = false;  // the case searches interleavings, so it says little about a clause
+    std::uint64_t steps = 0;   // of the run that failed; 0: not known
+    std::string root = {};     // what its trace shows as the reason (root_of); empty: nothing
+    std::vector<std::string> also = {};  // the clauses of its other findings
 };
 
 // The number of passed cases of each clause, without cases that search interleavings.

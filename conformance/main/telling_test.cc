@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "conformance/main/symptom.h"
+
 namespace kmes::conformance {
 namespace {
 
@@ -152,6 +154,102 @@ TEST(TellingTest, AnAssumedClauseIsTheOneWithTheLargestPartOfItsCases) {
                                           {"E9", "E9", 5, cause, true}};
     const PassedCases passed = {{"E3", 10}, {"E7", 3}, {"E9", 1}};
     EXPECT_THAT(group_failures(failures, passed).front().members, ElementsAre(2, 3, 0, 1, 4));
+}
+
+// An event twice: the largest scenario is the first of its clause.
+TEST(TellingTest, ALongRunComesAfterShortOnes) {
+    const std::vector<Failed> failures = {{"E21", "E21", 5, "", false, false, 308'844},
+                                          {"5.1.5", "E21", 2, "", false, false, 103},
+                                          {"E21", "E21", 7, "", false, false, 4'000},
+                                          {"E21", "E21", 9, "", false, false, 275}};
+    EXPECT_THAT(rank(failures), ElementsAre(3, 2, 1, 0));
+}
+
+// One trace shows that the consumer uses the capacity of another buffer.
+TEST(TellingTest, AReasonThatATraceShowsIsTheReasonOfItsSymptom) {
+    const std::string cause = "a refusal: corrupt";
+    std::vector<Failed> failures = {{"E10", "E10", 4, cause, true},
+                                    {"E10", "E10", 5, cause, true},
+                                    {"5.1.8.3", "5.1.8.3", 3, cause, true},
+                                    {"E20", "E20", 6, "signal 11 in copy", true}};
+    EXPECT_EQ(group_failures(failures, {}).front().clause, "E10");
+    failures[2].root = kCapacityOfAnotherBuffer;
+    const std::vector<FailureGroup> groups = group_failures(failures, {});
+    ASSERT_EQ(groups.size(), 1u);
+    EXPECT_EQ(groups[0].clause, "5.1.8.3");
+    EXPECT_THAT(groups[0].members, ElementsAre(2, 0, 1, 3));
+}
+
+// The finding names E10, because the event is in a retired buffer; but the order is that of E24.
+TEST(TellingTest, AnEventThatIsPassedOverIsOfTheClauseThatAllItsCasesFindBroken) {
+    const std::string cause = "an event that is passed over";
+    const std::vector<Failed> failures = {{"E10", "E10", 1, cause, true},
+                                          {"E24", "E10", 2, cause},
+                                          {"E24", "E10", 3, cause},
+                                          {"E24", "E10", 4, cause}};
+    const std::vector<FailureGroup> groups = group_failures(failures, {{"E10", 5}});
+    ASSERT_EQ(groups.size(), 1u);
+    EXPECT_EQ(groups[0].clause, "E24");
+    EXPECT_THAT(groups[0].members, ElementsAre(1, 2, 3, 0));
+    EXPECT_EQ(group_failures(failures, {{"E10", 5}, {"E24", 1}}).front().clause, "E10");
+    EXPECT_EQ(group_failures(failures, {}).front().clause, "E10");
+}
+
+TEST(TellingTest, AnExitIsClearestInACaseAboutTheEnd) {
+    const std::string cause = "exit status 0";
+    EXPECT_THAT(rank({{"5.1.5", "contract-4", 1, cause}, {"contract-4", "contract-4", 9, cause}}),
+                ElementsAre(1, 0));
+}
+
+TEST(TellingTest, OfSeveralExitsTheShortestRunIsShown) {
+    const std::string cause = "exit status 0";
+    const std::vector<Failed> failures = {{"5.1.6.2", "contract-4", 1, cause, false, false, 445},
+                                          {"5.1.9", "contract-4", 2, cause, false, false, 23},
+                                          {"E21", "contract-4", 9, cause, false, false, 10}};
+    EXPECT_THAT(rank(failures), ElementsAre(1, 2, 0));
+}
+
+// No second load of tail_pos: the consumer delivers torn bytes, and refuses torn sizes.
+TEST(TellingTest, ARefusalBesideTornEventsIsOfTheSameMistake) {
+    const std::string cause = "a refusal: corrupt";
+    std::vector<Failed> failures(5, Failed{"5.1.8.1-5", "5.1.8.1-5", 1});
+    failures.push_back({"E7", "E7", 2, cause, true});
+    ASSERT_EQ(group_failures(failures, {}).size(), 1u);
+    EXPECT_EQ(group_failures(failures, {}).front().clause, "5.1.8.1-5");
+    failures.back().cause = "a record with another type";
+    EXPECT_EQ(group_failures(failures, {}).size(), 2u);
+}
+
+// The bounds of E7 are too strict, and the cases of E20 have large events, too.
+TEST(TellingTest, ARefusalIsOfTheBoundsIfTheirCasesShowIt) {
+    const std::string cause = "a refusal: corrupt";
+    const std::vector<Failed> failures = {{"E20", "E20", 1, cause, true},
+                                          {"E20", "E20", 5, cause, true},
+                                          {"E7", "E7", 3, cause, true},
+                                          {"E7", "E7", 9, cause, true}};
+    EXPECT_THAT(rank_failures(group_failures(failures, {{"E20", 2}, {"E7", 30}})),
+                ElementsAre(2, 3, 0, 1));
+    const std::vector<Failed> once(failures.begin(), failures.end() - 1);
+    EXPECT_EQ(group_failures(once, {{"E20", 2}, {"E7", 30}}).front().clause, "E20");
+}
+
+TEST(TellingTest, AFailureWhoseOtherFindingsNameTheReasonIsJoinedToIt) {
+    std::vector<Failed> failures = {
+        {"5.1.8.2-2", "5.1.8.2-2", 1}, {"5.1.8.2-2", "5.1.8.2-2", 2}, {"E2", "E2", 3}};
+    EXPECT_EQ(group_failures(failures, {}).size(), 2u);
+    failures[2].also = {"E1", "5.1.8.2-2"};
+    const std::vector<FailureGroup> groups = group_failures(failures, {});
+    ASSERT_EQ(groups.size(), 1u);
+    EXPECT_THAT(groups[0].members, ElementsAre(0, 1, 2));
+}
+
+TEST(TellingTest, FewFailuresWithTheSameCauseInOtherCasesAreASideEffect) {
+    const std::string cause = "a sleep on an old event";
+    std::vector<Failed> failures(5, Failed{"E2", "E2", 1, cause});
+    failures.push_back({"5.1.1", "5.1.8.2-2", 7, cause});
+    EXPECT_EQ(group_failures(failures, {}).size(), 1u);
+    failures.back().case_clause = "5.1.8.2-2";
+    EXPECT_EQ(group_failures(failures, {}).size(), 2u) << "the case made for it fails, too";
 }
 
 TEST(TellingTest, ASearchIsShownLast) {

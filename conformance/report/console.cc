@@ -19,6 +19,7 @@ constexpr std::size_t kShortDetails = 24;
 constexpr std::size_t kAllDetails = 100000;
 // How many cases that did not run are listed: the first ones tell where the run ended.
 constexpr std::size_t kNotRunShown = 5;
+constexpr std::size_t kRemarksShown = 5;
 
 std::string_view colour_of(Verdict verdict) {
     switch (verdict) {
@@ -40,15 +41,20 @@ std::string_view spoken_name(Verdict verdict) {
     return verdict == Verdict::suite_error ? "suite error" : verdict_name(verdict);
 }
 
+// What a passed case left out or had nothing of. Empty: it passed as a whole.
+std::string remark_of(const CaseResult& result) {
+    if (!result.explored)
+        return result.verdict == Verdict::pass ? printable(result.message) : std::string();
+    if (result.explored->schedules != 0 || !result.explored->whole) return {};
+    return "nothing to explore: " + printable(result.message);
+}
+
 // "  1840 schedules in 12.4 s": how much was explored, or what was left out.
 std::string explored_text(const CaseResult& result) {
-    if (!result.explored) {
-        const bool says = result.verdict == Verdict::pass && !result.message.empty();
-        return says ? "  " + printable(result.message) : std::string();
-    }
+    const std::string remark = remark_of(result);
+    if (!remark.empty()) return "  " + remark;
+    if (!result.explored) return {};
     const Explored& explored = *result.explored;
-    if (explored.schedules == 0 && explored.whole)
-        return fmt::format("  nothing to explore: {}", printable(result.message));
     const std::string saved =
         explored.saved == 0 ? "" : fmt::format(", {} plays saved by equivalence", explored.saved);
     return fmt::format("  {} schedule{} in {:.1f} s{}{}", explored.schedules,
@@ -78,6 +84,15 @@ std::vector<const CaseResult*> failures_of(const RunReport& report) {
     return failures;
 }
 
+// The options of a run that `smoke` has too, each with a space after it.
+std::string smoke_options(const RunOptions& options) {
+    std::string text;
+    if (!options.layout.empty()) text += fmt::format("--layout {} ", printable(options.layout));
+    if (options.timeout_scale != 1.0)
+        text += fmt::format("--timeout-scale {} ", options.timeout_scale);
+    return text;
+}
+
 std::string count_text(std::uint64_t count, std::string_view name) {
     return count == 0 ? std::string() : fmt::format(", {} {}", count, name);
 }
@@ -90,35 +105,58 @@ std::string ConsoleReport::paint(std::string_view text, Verdict verdict) const {
 }
 
 void ConsoleReport::begin(const RunReport& report, std::size_t case_count) {
+    case_count_ = case_count;
     if (options_.quiet) return;
-    out_ << fmt::format("{}: {}\n", kSuiteName, printable(shell_command(report.testee)));
+    out_ << fmt::format("{}: {}\n", suite_title(report.suite),
+                        printable(shell_command(report.testee)));
     out_ << fmt::format("{} case{}, {} CPU{}, capacity {} bytes, seed {}\n", case_count,
                         case_count == 1 ? "" : "s", report.cpus, report.cpus == 1 ? "" : "s",
                         report.capacity_bytes, report.seed);
     if (!report.stepper.empty()) out_ << "stepper: " << printable(report.stepper) << "\n";
-    if (report.preflight.empty())
-        out_ << fmt::format("\n{:<{}}  {:<7}  {:<12}  {:>7}\n", "case",
-                            std::max<std::size_t>(options_.id_width, 4), "level", "verdict",
-                            "seconds");
+    if (report.preflight.empty() && options_.verbose) print_head();
     out_.flush();
 }
 
-void ConsoleReport::add(const CaseResult& result) {
-    if (options_.quiet) return;
+void ConsoleReport::print_head() {
+    out_ << fmt::format("\n{:<{}}  {:<7}  {:<12}  {:>7}\n", "case",
+                        std::max<std::size_t>(options_.id_width, 4), "level", "verdict", "seconds");
+}
+
+void ConsoleReport::print_row(const CaseResult& result) {
     // Padded before it is coloured, because colour codes have no width.
     const std::string verdict = fmt::format("{:<12}", spoken_name(result.verdict));
     out_ << fmt::format("{:<{}}  {:<7}  {}  {:>7.2f}{}\n", printable(result.id),
                         std::max<std::size_t>(options_.id_width, 4), level_name(result.level),
                         paint(verdict, result.verdict), result.seconds, explored_text(result));
+}
+
+void ConsoleReport::add(const CaseResult& result) {
+    ++finished_;
+    if (result.verdict == Verdict::fail) ++failed_;
     if (options_.verbose) {
+        print_row(result);
         if (!result.message.empty()) print_text("    " + printable(result.message));
         print_details(result.details, kAllDetails);
+    } else {
+        print_sign_of_life();
     }
+    // Even without a word: a stream whose reader has gone shows it, and the run can end.
     out_.flush();
+}
+
+// A log without a terminal shows that a long run goes on. Short runs print none.
+void ConsoleReport::print_sign_of_life() {
+    if (options_.quiet || options_.sign_of_life.count() == 0) return;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_sign_ < options_.sign_of_life) return;
+    last_sign_ = now;
+    out_ << fmt::format("{} of {} cases have run, {} failed\n", finished_, case_count_, failed_);
 }
 
 void ConsoleReport::end(const RunReport& report) {
     layout_ = report.options.layout;
+    for (const CaseResult& result : report.results)
+        options_.id_width = std::max(options_.id_width, result.id.size());
     const std::vector<const CaseResult*> failures = failures_of(report);
     for (const Verdict verdict :
          {Verdict::suite_error, Verdict::fail, Verdict::inconclusive, Verdict::unsupported}) {
@@ -134,6 +172,7 @@ void ConsoleReport::end(const RunReport& report) {
         print_not_run(report);
     else
         print_preflight(report);
+    if (!options_.quiet && !options_.verbose) print_remarks(report);
     print_clauses(failures);
     print_sums(report);
     out_.flush();
@@ -159,46 +198,61 @@ void ConsoleReport::print_failures(const std::vector<const CaseResult*>& failure
         out_ << fmt::format("    {} more case{} of {} (-v prints them in full):\n", others,
                             others == 1 ? "" : "s", printable(result->clause));
         for (const CaseResult* each : failures) {
-            if (is_of_it(each)) print_in_a_line(*each);
+            if (is_of_it(each)) print_in_a_line(*each, printable(each->message));
         }
     }
 }
 
-void ConsoleReport::print_in_a_line(const CaseResult& result) {
-    out_ << shortened(
-                fmt::format("        {}  {}", printable(result.id), printable(result.message)),
-                kLineWidth)
+void ConsoleReport::print_in_a_line(const CaseResult& result, const std::string& text) {
+    out_ << shortened(fmt::format("        {}  {}{}", printable(result.id),
+                                  result.is_known ? "(known) " : "", text),
+                      kLineWidth)
          << "\n";
 }
 
 void ConsoleReport::print_preflight(const RunReport& report) {
     const std::string test = printable(shell_command(report.testee));
+    const std::string given = options_.given.empty() ? "" : printable(options_.given) + " ";
     out_ << "\nthe adapter cannot work, and no case was run:\n";
     print_text(printable(report.preflight, true));
-    out_ << fmt::format("    check the adapter alone: {} smoke -- {}\n", options_.command, test)
-         << fmt::format("    run the cases nevertheless: {} --no-preflight -- {}\n",
-                        options_.command, test);
+    print_command(fmt::format("    check the adapter alone: {} smoke {}-- {}", options_.command,
+                              smoke_options(report.options), test));
+    print_command(fmt::format("    run the cases nevertheless: {} {}--no-preflight -- {}",
+                              options_.command, given, test));
+}
+
+void ConsoleReport::print_place(const CaseResult& result) {
+    const TraceRow* row = row_of_line(result.trace);
+    if (row == nullptr) return;
+    print_text(fmt::format("    where: {}; step {} below", printable(row->place), row->number));
+    // The place is an instruction if the program has no table of its lines.
+    if (!row->place.starts_with('`') || has_said_how_to_see_lines_) return;
+    has_said_how_to_see_lines_ = true;
+    out_ << "        (compile the consumer with -g to see lines of its code)\n";
 }
 
 void ConsoleReport::print_problem(const CaseResult& result) {
     out_ << fmt::format("\n{} {}", paint(spoken_name(result.verdict), result.verdict),
                         printable(result.id));
     if (!result.clause.empty()) out_ << fmt::format(" (clause {})", printable(result.clause));
-    out_ << "\n";
-    const std::string published = published_clause(result.clause, layout_);
+    out_ << (result.is_known ? ", a known failure\n" : "\n");
+    const std::string published = published_place(result.clause, layout_);
     if (!published.empty())
         print_text(fmt::format("    published, form {}: {}", printable(layout_), published));
     print_text("    " + printable(result.message));
+    if (!result.last_words.empty())
+        print_text("    its standard error: " + printable(result.last_words));
+    print_place(result);
     if (!result.what_is_done.empty())
         print_text("    what is done: " + printable(result.what_is_done));
     if (!result.what_is_right.empty())
         print_text("    what is right: " + printable(result.what_is_right));
+    // The trace is made for this terminal, and safe to print.
+    if (!result.picture.empty()) out_ << "\n" << result.picture << "\n";
     // With -v the table has them already.
     if (!options_.verbose && result.verdict != Verdict::unsupported) {
         print_details(result.details, kShortDetails);
     }
-    // The trace is made for this terminal, and safe to print.
-    if (!result.picture.empty()) out_ << "\n" << result.picture << "\n";
     // If this machine does not permit a case, another try will not help.
     const bool again = result.verdict != Verdict::unsupported;
     if (!result.saved.empty()) out_ << "    kept in: " << printable(result.saved) << "\n";
@@ -267,6 +321,11 @@ void ConsoleReport::print_details(const std::string& details, std::size_t maximu
 
 void ConsoleReport::print_not_run(const RunReport& report) {
     if (report.not_run.empty()) return;
+    // Nothing that an interrupted run has found is lost. With -v the rows stand above.
+    if (report.interrupted && !options_.verbose && !options_.quiet && !report.results.empty()) {
+        print_head();
+        for (const CaseResult& result : report.results) print_row(result);
+    }
     out_ << fmt::format("\n{} {} not run ({}):\n", report.not_run.size(),
                         report.not_run.size() == 1 ? "case was" : "cases were",
                         report.interrupted ? "interrupted" : "--fail-fast");
@@ -275,6 +334,27 @@ void ConsoleReport::print_not_run(const RunReport& report) {
     for (std::size_t i = 0; i < shown; ++i) out_ << "    " << printable(report.not_run[i]) << "\n";
     if (shown < report.not_run.size())
         out_ << fmt::format("    ({} more: -v names them)\n", report.not_run.size() - shown);
+}
+
+// What the table of -v says of passed cases: some passed in part, and some explored.
+void ConsoleReport::print_remarks(const RunReport& report) {
+    std::uint64_t schedules = 0;
+    double seconds = 0;
+    std::vector<const CaseResult*> remarked;
+    for (const CaseResult& result : report.results) {
+        if (!remark_of(result).empty()) remarked.push_back(&result);
+        if (!result.explored) continue;
+        schedules += result.explored->schedules;
+        seconds += result.explored->seconds;
+    }
+    if (!remarked.empty()) out_ << "\npassed, with a remark:\n";
+    for (std::size_t i = 0; i < std::min(remarked.size(), kRemarksShown); ++i)
+        print_in_a_line(*remarked[i], remark_of(*remarked[i]));
+    if (remarked.size() > kRemarksShown)
+        out_ << fmt::format("        ({} more: -v shows them)\n", remarked.size() - kRemarksShown);
+    if (schedules != 0)
+        out_ << fmt::format("\nexplored: {} schedule{} in {:.1f} s\n", schedules,
+                            schedules == 1 ? "" : "s", seconds);
 }
 
 // The end of the output is read first: what is wrong, in a few lines, and where to look.
@@ -293,27 +373,36 @@ void ConsoleReport::print_clauses(const std::vector<const CaseResult*>& failures
     }
     out_ << "\nbroken, and the case to read first (above, in this order):\n";
     for (const Clause& clause : clauses) {
-        out_ << fmt::format("    {:<10} {:>3} case{}  {}\n", printable(clause.first->clause),
+        const TraceRow* row = row_of_line(clause.first->trace);
+        out_ << fmt::format("    {:<10} {:>3} case{}  {}{}\n", printable(clause.first->clause),
                             clause.cases, clause.cases == 1 ? " " : "s",
-                            printable(clause.first->id));
+                            printable(clause.first->id),
+                            row == nullptr ? "" : "; " + printable(row->place));
     }
 }
 
 void ConsoleReport::print_sums(const RunReport& report) {
     const Summary sums = summarise(report.results);
     const std::size_t count = report.results.size();
-    out_ << fmt::format(
-        "\n{} case{}: {} pass, {} fail{}{}{}{}{}; {:.1f} s\n", count, count == 1 ? "" : "s",
-        sums.pass, sums.fail, sums.known == 0 ? "" : fmt::format(" ({} known)", sums.known),
-        count_text(sums.inconclusive, "inconclusive"), count_text(sums.unsupported, "unsupported"),
-        count_text(sums.suite_error, "suite error"), count_text(report.not_run.size(), "not run"),
-        report.seconds);
+    const std::string pass = fmt::format("{} pass", sums.pass);
+    const std::string fail = fmt::format("{} fail", sums.fail);
+    out_ << fmt::format("\n{} case{}: {}, {}{}{}{}{}{}; {:.1f} s\n", count, count == 1 ? "" : "s",
+                        sums.pass == 0 ? pass : paint(pass, Verdict::pass),
+                        sums.fail == 0 ? fail : paint(fail, Verdict::fail),
+                        sums.known == 0 ? "" : fmt::format(" ({} known)", sums.known),
+                        count_text(sums.inconclusive, "inconclusive"),
+                        count_text(sums.unsupported, "unsupported"),
+                        count_text(sums.suite_error, "suite error"),
+                        count_text(report.not_run.size(), "not run"), report.seconds);
 }
 
-void ProgressLine::show(std::size_t number, std::size_t count, std::string_view id) {
+void ProgressLine::show(std::size_t number, std::size_t count, std::size_t failed,
+                        std::string_view id) {
     if (out_ == nullptr) return;
     // Go back to the first column, print the line, and erase the rest of the previous one.
-    *out_ << fmt::format("\r[{}/{}] {}\x1b[K", number, count, printable(id)) << std::flush;
+    *out_ << fmt::format("\r[{}/{}{}] {}\x1b[K", number, count, count_text(failed, "failed"),
+                         printable(id))
+          << std::flush;
     shown_ = true;
 }
 

@@ -43,6 +43,9 @@ DescriptorBuffer::int_type DescriptorBuffer::overflow(int_type byte) {
 
 int DescriptorBuffer::sync() {
     const std::string_view held(pbase(), static_cast<std::size_t>(pptr() - pbase()));
+    // Without a byte to write, only poll(2) tells that a pipe has no reader any more.
+    pollfd pipe{fd_, 0, 0};
+    if (held.empty() && ::poll(&pipe, 1, 0) == 1 && (pipe.revents & POLLERR) != 0) return -1;
     const int error = write_all(fd_, held);
     setp(bytes_.data(), bytes_.data() + bytes_.size());
     return error == 0 ? 0 : -1;

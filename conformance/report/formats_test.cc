@@ -106,6 +106,20 @@ TEST(Junit, CountsWhatIsNeitherPassedNorFailed) {
                                "message=\"the run ended before this case\" type=\"not run\">"));
 }
 
+// Without these, a run with status 1 or 3 would look clean.
+TEST(Junit, FailsWhereAListDoesNotFitAndSaysWhyNothingRan) {
+    RunReport report = report_of({result_of("a/b", Verdict::pass)});
+    report.differences = {{"a/b", "a/b passed, but known lists it"}, {"", "no case of that name"}};
+    report.preflight = "  CPU 0 is < mapped\n";
+    const std::string xml = to_junit(report);
+    EXPECT_THAT(xml, HasSubstr(R"(tests="3" failures="2" errors="0" skipped="0")"));
+    EXPECT_THAT(xml, HasSubstr("<testcase classname=\"list\" name=\"a/b\" time=\"0.000\">\n"
+                               "      <failure message=\"a/b passed, but known lists it\" "
+                               "type=\"list\"></failure>\n"));
+    EXPECT_THAT(xml, HasSubstr("name=\"no case\""));
+    EXPECT_THAT(xml, HasSubstr("    <system-err>  CPU 0 is &lt; mapped\n</system-err>\n"));
+}
+
 TEST(Junit, IsWellFormedWhateverATesteeWrites) {
     const std::string path = std::string(std::getenv("TEST_TMPDIR")) + "/junit.xml";
     std::ofstream(path) << to_junit(hostile_report());
@@ -146,6 +160,19 @@ not ok 2 - E21/twice
 ok 3 - a/b # SKIP no device
 Bail out! 2 cases did not run, from a/e on
 )");
+}
+
+TEST(Tap, FailsWhereAListDoesNotFitAndSaysWhyNothingRan) {
+    RunReport report = report_of({result_of("a/b", Verdict::pass)});
+    report.differences = {{"a/b", "a/b passed, but #known lists it"}};
+    report.preflight = "no event\n  CPU 0\n";
+    report.not_run = {"a/c"};
+    EXPECT_THAT(to_tap(report), HasSubstr("\n1..3\n"));
+    EXPECT_THAT(to_tap(report), HasSubstr("ok 1 - a/b\n"
+                                          "not ok 2 - a/b passed, but \\#known lists it\n"
+                                          "# no event\n"
+                                          "#   CPU 0\n"
+                                          "Bail out! 1 case did not run"));
 }
 
 TEST(Tap, AnInconclusiveCaseIsNotOk) {

@@ -90,6 +90,8 @@ class Document {
     std::string write() {
         add_head();
         out_ += "<main>\n";
+        add_preflight();
+        add_differences();
         add_sums();
         add_filters();
         add_articles("Failures", failures_);
@@ -145,7 +147,7 @@ class Document {
 
     std::string_view outcome_class() const {
         if (sums_.suite_error > 0 || is_incomplete()) return "suite_error";
-        if (sums_.fail > sums_.known) return "fail";
+        if (sums_.fail > sums_.known || !report_.differences.empty()) return "fail";
         return sums_.inconclusive > 0 ? "inconclusive" : "pass";
     }
 
@@ -164,6 +166,9 @@ class Document {
         add(sums_.inconclusive, "inconclusive");
         add(sums_.unsupported, "unsupported here");
         add(report_.not_run.size(), "not run");
+        add(report_.differences.size(), report_.differences.size() == 1
+                                            ? "line of a list does not fit"
+                                            : "lines of lists do not fit");
         return line;
     }
 
@@ -198,6 +203,23 @@ class Document {
         add("Seed", fmt::format("{}", report_.seed), false);
         add("Stepper", text(report_.stepper), true);
         out_ += "</dl>\n";
+    }
+
+    void add_preflight() {
+        if (report_.preflight.empty()) return;
+        out_ += fmt::format(
+            "<section><h2>The adapter cannot work, and no case was run</h2>\n<pre>{}</pre>"
+            "</section>\n",
+            text(report_.preflight, true));
+    }
+
+    // Lines of the lists of expected results.
+    void add_differences() {
+        if (report_.differences.empty()) return;
+        out_ += "<section><h2>Lists that do not fit the run</h2>\n<ul>\n";
+        for (const ListDifference& each : report_.differences)
+            out_ += fmt::format("<li>{}</li>\n", text(each.message));
+        out_ += "</ul></section>\n";
     }
 
     // -- Totals -----------------------------------------------------------------------------
@@ -300,7 +322,7 @@ class Document {
             text(clause_of(result)), text(result.message),
             result.is_known ? "<span class=\"badge level\">known failure</span>" : "");
         add_part("In the published document",
-                 published_clause(result.clause, report_.options.layout));
+                 published_place(result.clause, report_.options.layout));
         add_part("The suite does", result.what_is_done);
         add_part("A correct consumer", result.what_is_right);
         if (result.verdict == Verdict::fail) add_trace(result, index);

@@ -59,6 +59,7 @@ class Diagram {
 
     void add_row(const TraceRow& row) {
         if (row.hidden != 0) {
+            asleep_.clear();  // a hidden step may have ended each sleep
             out_ += fmt::format(
                 "<tr class=\"gap\"><td class=\"n\"></td>{}<span>{} step{} not "
                 "shown</span></td></tr>\n",

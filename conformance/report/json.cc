@@ -115,6 +115,7 @@ Json case_to_json(const CaseResult& result, std::string_view layout) {
     }
     add_text(value, "cause", result.cause);
     if (result.is_clause_assumed) value["clause_assumed"] = true;
+    if (result.steps != 0) value["steps"] = result.steps;
     add_text(value, "saved", result.saved);
     if (result.is_known) value["known"] = true;
     add_evidence(value, result);
@@ -165,6 +166,7 @@ Json run_to_json(const RunReport& report) {
     value["level"] = valid_utf8(options.level);
     value["explore"] = valid_utf8(options.explore);
     value["shared"] = options.shared;
+    if (options.as_published) value["producer"] = kAsPublished;
     value["soak_seconds"] = options.soak_seconds;
     value["filters"] = words_to_json(options.filters);
     value["without"] = words_to_json(options.without);

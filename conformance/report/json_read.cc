@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kTextBytes = std::size_t{1} << 20;
 constexpr std::size_t kCases = 100'000;
-constexpr std::size_t kItems = 100'000;
+constexpr std::size_t kItems = 1'000'000;  // more than the words of any command line
 constexpr std::uint64_t kAny32 = UINT32_MAX;
 constexpr std::uint64_t kAny64 = UINT64_MAX;
 constexpr double kMostSeconds = 1e12;
@@ -171,7 +171,8 @@ CaseResult case_of(const JsonReader& json) {
     json.expect_names({"id",          "level",    "verdict", "clause",         "published_clause",
                        "message",     "seconds",  "replay",  "title",          "done",
                        "expectation", "explored", "cause",   "clause_assumed", "saved",
-                       "known",       "findings", "history", "standard_error", "trace"});
+                       "known",       "findings", "history", "standard_error", "trace",
+                       "steps"});
     CaseResult result;
     result.id = text_of(json.at("id"));
     result.level = level_of(json.at("level"));
@@ -192,8 +193,11 @@ CaseResult case_of(const JsonReader& json) {
     }
     result.cause = text_in(json, "cause");
     result.is_clause_assumed = truth_in(json, "clause_assumed");
+    result.steps = number_in(json, "steps", kAny64);
     result.saved = text_in(json, "saved");
     result.is_known = truth_in(json, "known");
+    if (result.is_known && result.verdict != Verdict::fail)
+        json.at("known").fail("no such member, because only a failure can be known");
     read_evidence(json, result);
     if (result.verdict == Verdict::fail)
         result.found_clause = result.findings.empty() ? result.clause : result.findings[0].clause;
@@ -218,8 +222,8 @@ void read_suite(const JsonReader& json, RunReport& report) {
 
 void read_run(const JsonReader& json, RunReport& report) {
     json.expect_names({"began", "seconds", "seed", "cpus", "capacity_bytes", "timeout_scale",
-                       "level", "explore", "shared", "soak_seconds", "filters", "without", "stream",
-                       "device", "layout", "stepper"});
+                       "level", "explore", "shared", "producer", "soak_seconds", "filters",
+                       "without", "stream", "device", "layout", "stepper"});
     report.began = time_of(json.at("began"));
     report.seconds = seconds_in(json, "seconds");
     report.seed = number_in(json, "seed", kAny64);
@@ -231,6 +235,12 @@ void read_run(const JsonReader& json, RunReport& report) {
     options.level = level_name(level_of(json.at("level")));
     options.explore = text_in(json, "explore");
     options.shared = truth_in(json, "shared");
+    if (json.has("producer")) {
+        constexpr std::string_view kProducer[] = {kAsPublished};
+        const JsonReader producer = json.at("producer");
+        producer.word(kProducer);
+        options.as_published = true;
+    }
     options.soak_seconds = seconds_in(json, "soak_seconds");
     options.filters = words_of(json.at("filters"));
     options.without = words_of(json.at("without"));
@@ -327,7 +337,7 @@ ReadReport report_from_json(std::string_view text) {
         return read;
     }
     try {
-        const nlohmann::json json = parse_json(text, "--report json");
+        const nlohmann::json json = parse_json(text, "--report json", kMaximumReportValues);
         const JsonReader root(json);
         read.report = read_report(root);
     } catch (const FormatError& error) {

@@ -13,6 +13,8 @@
 namespace kmes::conformance {
 
 inline constexpr std::size_t kMaximumReportFileBytes = std::size_t{128} << 20;
+// A report of all cases that fail, each with a trace, has fewer than a million.
+inline constexpr std::size_t kMaximumReportValues = 4'000'000;
 
 struct ReadReport {
     RunReport report;

@@ -10,6 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/report/json.h"
+#include "conformance/report/json_extent.h"
+#include "conformance/report/json_reader.h"
 #include "conformance/report/sha256.h"
 #include "conformance/report/statement.h"
 
@@ -38,6 +40,7 @@ CaseResult failure() {
     result.explored = Explored{7, 1.5, true};
     result.cause = "a sleep on an old event";
     result.is_clause_assumed = true;
+    result.steps = 308'844;
     result.saved = "kept/E21-twice.json";
     result.is_known = true;
     result.findings.resize(2);
@@ -72,6 +75,7 @@ RunReport whole_report() {
     report.began = 1'795'718'400;
     report.options.filters = {"E*"};
     report.options.without = {"E3/*"};
+    report.options.as_published = true;
     report.options.stream = "some events";
     report.options.device = "/dev/kmes";
     report.options.layout = "D";
@@ -172,7 +176,51 @@ TEST(JsonRead, RefusesWhatIsNoReport) {
     older["schema"] = 1;
     EXPECT_EQ(report_from_json(older.dump()).error,
               "schema is 1; expected 2, the only schema that this suite reads");
-    EXPECT_THAT(report_from_json(std::string(100000, '[')).error, HasSubstr("no JSON"));
+}
+
+TEST(JsonRead, LimitsTheMemoryOfAFile) {
+    EXPECT_EQ(report_from_json(std::string(100000, '[')).error,
+              "the file has lists and objects nested in 100000 levels; at most 16 are read");
+    std::string text = "[";
+    for (std::size_t i = 0; i < kMaximumReportValues; ++i) text += "0,";
+    EXPECT_EQ(report_from_json(text).error,
+              "the file has 4000002 values; at most 4000000 are read");
+}
+
+// Counts by parsing.
+std::size_t values_of(const nlohmann::json& json) {
+    std::size_t values = 1;
+    if (!json.is_structured()) return values;
+    for (const nlohmann::json& inner : json) values += values_of(inner);
+    return values;
+}
+
+TEST(JsonReader, CountsValuesAndLevels) {
+    for (const char* text : {"7", "[]", "[ ]", "{}", "[[]]", "[{}, []]", R"({"a": 1})",
+                             R"({"a": {"b": [1, 2]}, "c": 3})", R"(["],[\"", "\\", "{"])",
+                             R"({"\\": "[,,,", "x": [[[1], 2], {"y": null}]})"}) {
+        EXPECT_EQ(json_extent(text).values, values_of(nlohmann::json::parse(text))) << text;
+    }
+    EXPECT_EQ(json_extent("7").depth, 0u);
+    EXPECT_EQ(json_extent("[{}, [[1]], []]").depth, 3u);
+    EXPECT_EQ(json_extent("]]]][").depth, 1u);
+    EXPECT_EQ(json_extent("\"\\").depth, 0u);
+}
+
+TEST(JsonReader, ParsesUpToItsLimits) {
+    const std::string deep = std::string(16, '[') + std::string(16, ']');
+    EXPECT_NO_THROW(parse_json(deep, "--save", 16));
+    EXPECT_THROW(parse_json(deep, "--save", 15), FormatError);
+    EXPECT_THROW(parse_json("[" + deep + "]", "--save", 100), FormatError);
+}
+
+// A passed case that is known would be counted as passed and shown as skipped.
+TEST(JsonRead, RefusesAKnownFailureThatIsNone) {
+    nlohmann::json edited = nlohmann::json::parse(to_json(whole_report()));
+    edited["cases"][0]["known"] = true;
+    EXPECT_EQ(report_from_json(edited.dump()).error,
+              "cases[0].known is true; expected no such member, because only a failure can be "
+              "known");
 }
 
 TEST(JsonRead, RefusesASummaryThatIsNotThatOfTheCases) {
@@ -230,6 +278,7 @@ TEST(Statement, CallsNoLevelPassedOfWhichACaseDidNotRun) {
                 HasSubstr("must:          incomplete (1 of 2 cases ran: 1 passed)\n"));
     report.results.clear();
     EXPECT_THAT(to_statement(report, ""), HasSubstr("must:          not tested (2 cases)\n"));
+    EXPECT_THAT(to_statement(report, ""), HasSubstr(" --producer as-published"));
 }
 
 TEST(Statement, HasNoLineOfATestee) {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "conformance/report/json_extent.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
@@ -35,7 +36,16 @@ int hex_value(char digit) {
 
 }  // namespace
 
-PlainJson parse_json(std::string_view text, std::string_view writer) {
+PlainJson parse_json(std::string_view text, std::string_view writer, std::size_t most_values) {
+    const JsonExtent extent = json_extent(text);
+    if (extent.depth > kMaximumJsonDepth)
+        throw FormatError(
+            fmt::format("the file has lists and objects nested in {} levels; at most "
+                        "{} are read",
+                        extent.depth, kMaximumJsonDepth));
+    if (extent.values > most_values)
+        throw FormatError(
+            fmt::format("the file has {} values; at most {} are read", extent.values, most_values));
     try {
         return PlainJson::parse(text);
     } catch (const PlainJson::parse_error& error) {

@@ -64,9 +64,13 @@ class JsonReader {
     std::size_t index_ = 0;
 };
 
-// Parses a text. Throws FormatError if it is no JSON. `writer` is the option that writes such
-// files: "--save".
-nlohmann::json parse_json(std::string_view text, std::string_view writer);
+// A parsed value takes up to about 120 bytes of memory, but the smallest ones take one or two bytes
+// of the text. So the length of the text does not limit the memory.
+inline constexpr std::size_t kMaximumJsonDepth = 16;
+
+// Parses a text. Throws FormatError if it is no JSON, is deeper than kMaximumJsonDepth, or has more
+// than `most_values` values. `writer` is the option that writes such files: "--save".
+nlohmann::json parse_json(std::string_view text, std::string_view writer, std::size_t most_values);
 
 }  // namespace kmes::conformance
 

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "conformance/model/published_clause.h"
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"
 
@@ -38,11 +39,12 @@ Element element_of(const CaseResult& result) {
     return {"error", verdict_name(result.verdict)};
 }
 
-std::string text_of(const CaseResult& result) {
+std::string text_of(const CaseResult& result, std::string_view layout) {
     std::string text;
     const auto add = [&text](std::string_view head, std::string_view words) {
         if (!words.empty()) text += fmt::format("{}{}\n", head, words);
     };
+    add("published: ", published_place(result.clause, layout));
     add("done: ", result.what_is_done);
     add("right: ", result.what_is_right);
     add("", result.details);
@@ -52,7 +54,7 @@ std::string text_of(const CaseResult& result) {
     return text;
 }
 
-void add_case(std::string& out, const CaseResult& result) {
+void add_case(std::string& out, const CaseResult& result, std::string_view layout) {
     fmt::format_to(std::back_inserter(out),
                    R"(    <testcase classname="{}.{}" name="{}" time="{:.3f}")",
                    xml_text(level_name(result.level)), xml_text(result.clause), xml_text(result.id),
@@ -67,7 +69,17 @@ void add_case(std::string& out, const CaseResult& result) {
     if (!element.type.empty())
         fmt::format_to(std::back_inserter(out), " type=\"{}\"", element.type);
     fmt::format_to(std::back_inserter(out), ">{}</{}>\n    </testcase>\n",
-                   xml_text(text_of(result), true), element.name);
+                   xml_text(text_of(result, layout), true), element.name);
+}
+
+// A line of a list that does not fit fails the run, although no case does.
+void add_difference(std::string& out, const ListDifference& difference) {
+    fmt::format_to(std::back_inserter(out),
+                   "    <testcase classname=\"list\" name=\"{}\" time=\"0.000\">\n"
+                   "      <failure message=\"{}\" type=\"list\"></failure>\n"
+                   "    </testcase>\n",
+                   xml_text(difference.case_id.empty() ? "no case" : difference.case_id),
+                   xml_text(difference.message));
 }
 
 }  // namespace
@@ -75,11 +87,12 @@ void add_case(std::string& out, const CaseResult& result) {
 std::string to_junit(const RunReport& report) {
     const Summary summary = summarise(report.results);
     const std::uint64_t not_run = report.not_run.size();
-    const std::string counts =
-        fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}" time="{:.3f}")",
-                    report.results.size() + not_run, summary.fail - summary.known,
-                    summary.inconclusive + summary.suite_error + not_run,
-                    summary.unsupported + summary.known, report.seconds);
+    const std::uint64_t differences = report.differences.size();
+    const std::string counts = fmt::format(
+        R"(tests="{}" failures="{}" errors="{}" skipped="{}" time="{:.3f}")",
+        report.results.size() + not_run + differences, summary.fail - summary.known + differences,
+        summary.inconclusive + summary.suite_error + not_run, summary.unsupported + summary.known,
+        report.seconds);
     std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
     fmt::format_to(std::back_inserter(out), "<testsuites {}>\n  <testsuite name=\"{}\" {}>\n",
                    counts, kSuiteName, counts);
@@ -89,7 +102,8 @@ std::string to_junit(const RunReport& report) {
                    "      <property name=\"seed\" value=\"{}\"/>\n"
                    "    </properties>\n",
                    xml_text(shell_command(report.testee)), report.seed);
-    for (const CaseResult& result : report.results) add_case(out, result);
+    for (const CaseResult& result : report.results) add_case(out, result, report.options.layout);
+    for (const ListDifference& each : report.differences) add_difference(out, each);
     for (const std::string& id : report.not_run) {
         fmt::format_to(std::back_inserter(out),
                        "    <testcase name=\"{}\">\n"
@@ -98,6 +112,9 @@ std::string to_junit(const RunReport& report) {
                        "    </testcase>\n",
                        xml_text(id));
     }
+    if (!report.preflight.empty())
+        fmt::format_to(std::back_inserter(out), "    <system-err>{}</system-err>\n",
+                       xml_text(report.preflight, true));
     out += "  </testsuite>\n</testsuites>\n";
     return out;
 }

@@ -20,10 +20,12 @@
 #include <thread>
 #include <utility>
 
+#include "conformance/model/step_texts.h"
 #include "conformance/report/console.h"
 #include "conformance/report/descriptor_stream.h"
 #include "conformance/report/html.h"
 #include "conformance/report/json.h"
+#include "conformance/report/junit.h"
 #include "conformance/report/output_file.h"
 #include "conformance/report/result.h"
 #include "conformance/report/tap.h"
@@ -199,21 +201,18 @@ TEST(Json, SurvivesAnyByteOfATestee) {
     EXPECT_THAT(parsed["cases"][1]["message"].get<std::string>(), HasSubstr("~\x7f\\x80\\x81"));
 }
 
-TEST(Console, PrintsATableThenTheFailuresThenTheSums) {
+std::string printed(const RunReport& report, const ConsoleOptions& options) {
     std::ostringstream out;
-    ConsoleOptions options;
-    options.id_width = 11;
     ConsoleReport console(out, options);
-    const RunReport report = small_report();
-    console.begin(report, 2);
+    console.begin(report, report.results.size());
     for (const CaseResult& result : report.results) console.add(result);
     console.end(report);
-    EXPECT_EQ(out.str(), R"(kmes-conformance 1: ./consumer --fast
-2 cases, 4 CPUs, capacity 65536 bytes, seed 7
+    return out.str();
+}
 
-case         level    verdict       seconds
-5.1.8/drain  must     pass             0.12
-E21/twice    erratum  fail             0.12
+TEST(Console, BeginsWithTheFailuresAndEndsWithTheSums) {
+    EXPECT_EQ(printed(small_report(), {}), R"(kmes-conformance 1: ./consumer --fast
+2 cases, 4 CPUs, capacity 65536 bytes, seed 7
 
 fail E21/twice (clause E21)
     CPU 0: event 1 was delivered more than once
@@ -225,6 +224,133 @@ fail E21/twice (clause E21)
 )");
 }
 
+TEST(Console, PrintsATableBeforeTheFailuresWhereThatIsAsked) {
+    ConsoleOptions options;
+    options.id_width = 11;
+    options.verbose = true;
+    EXPECT_EQ(printed(small_report(), options), R"(kmes-conformance 1: ./consumer --fast
+2 cases, 4 CPUs, capacity 65536 bytes, seed 7
+
+case         level    verdict       seconds
+5.1.8/drain  must     pass             0.12
+E21/twice    erratum  fail             0.12
+    CPU 0: event 1 was delivered more than once
+    | stderr:
+    |   oh no
+
+fail E21/twice (clause E21)
+    CPU 0: event 1 was delivered more than once
+    run again: kmes-conformance --filter E21/twice -- ./consumer --fast
+
+2 cases: 1 pass, 1 fail; 1.2 s
+)");
+}
+
+TEST(Console, QuietPrintsNeitherHeadNorRemarks) {
+    RunReport report = small_report();
+    report.results[0].message = "in part: no access to overtake";
+    ConsoleOptions options;
+    options.quiet = true;
+    EXPECT_THAT(printed(report, options), ::testing::StartsWith("\nfail E21/twice (clause E21)\n"));
+    EXPECT_THAT(printed(report, options), Not(HasSubstr("in part")));
+}
+
+// A pass that says less than others is not lost among them.
+TEST(Console, SaysWhatIsRemarkableAboutPassedCases) {
+    RunReport report = small_report();
+    report.results.pop_back();
+    for (int i = 1; i <= 6; ++i) {
+        report.results.push_back(result_of("E22/case-" + std::to_string(i), Verdict::pass));
+        report.results.back().message = "in part: no access to overtake";
+    }
+    for (int i = 0; i < 2; ++i) {
+        report.results.push_back(result_of("5.1.8/explored", Verdict::pass));
+        report.results.back().explored = Explored{.schedules = 20, .seconds = 1.5};
+    }
+    EXPECT_THAT(printed(report, {}),
+                HasSubstr("\n\npassed, with a remark:\n"
+                          "        E22/case-1  in part: no access to overtake\n"));
+    EXPECT_THAT(printed(report, {}), HasSubstr("case-5  in part: no access to overtake\n"
+                                               "        (1 more: -v shows them)\n"
+                                               "\nexplored: 40 schedules in 3.0 s\n\n9 cases: "));
+}
+
+TraceRow trace_row(std::uint64_t number, std::int32_t thread, std::string place, bool decisive) {
+    TraceRow row;
+    row.number = number;
+    row.thread = thread;
+    row.place = std::move(place);
+    row.decisive = decisive;
+    return row;
+}
+
+TEST(Console, NamesAnAccessRatherThanAWait) {
+    RunReport report = small_report();
+    Trace& trace = report.results[1].trace;
+    trace.rows = {trace_row(3, 1, "copy() c.c:3", false), trace_row(4, 1, "sleep() c.c:4", false)};
+    trace.rows[0].kind = StepKind::access;
+    trace.rows[1].kind = StepKind::wait_begin;
+    EXPECT_THAT(printed(report, {}), HasSubstr("    where: copy() c.c:3; step 3 below\n"));
+    // A wait that follows from a lap: the load that showed the lap says more.
+    trace.rows.insert(trace.rows.begin(), trace_row(2, 1, "drain() c.c:2", true));
+    trace.rows[0].kind = StepKind::access;
+    trace.rows[2].decisive = true;
+    EXPECT_THAT(printed(report, {}), HasSubstr("    where: drain() c.c:2; step 2 below\n"));
+    // What a whole run has left over is in no line.
+    trace.rows.push_back(trace_row(5, 0, "", true));
+    trace.rows[3].why = kWholeRunDecides;
+    EXPECT_THAT(printed(report, {}), Not(HasSubstr("where:")));
+}
+
+TEST(Console, SaysOnceHowToSeeLinesOfCode) {
+    RunReport report = small_report();
+    report.results.push_back(report.results[1]);
+    report.results[2].clause = "E3";
+    for (const std::size_t i : {1, 2})
+        report.results[i].trace.rows = {trace_row(3, 1, "`mov` at p+0x12", true)};
+    const std::string text = printed(report, {});
+    const std::size_t at = text.find("(compile the consumer with -g to see lines of its code)");
+    ASSERT_NE(at, std::string::npos);
+    EXPECT_EQ(text.find("with -g", at + 40), std::string::npos);
+    report.results[1].trace.rows[0].place = report.results[2].trace.rows[0].place = "f() c.c:1";
+    EXPECT_THAT(printed(report, {}), Not(HasSubstr("with -g")));
+}
+
+TEST(Console, NamesTheLineOfCodeAboveTheTraceAndAtTheEnd) {
+    RunReport report = small_report();
+    report.results.push_back(report.results[1]);
+    report.results[2].clause = "E3";
+    report.results[2].id = "E3/once";
+    Trace& trace = report.results[1].trace;
+    trace.rows = {trace_row(3, 1, "drain() c.c:3", false), trace_row(4, 0, "", true),
+                  trace_row(5, 1, "sleep() c.c:\x1b", true),
+                  trace_row(6, 1, "drain() c.c:6", false), trace_row(7, 0, "", true)};
+    EXPECT_THAT(printed(report, {}), HasSubstr("delivered more than once\n"
+                                               "    where: sleep() c.c:\\x1b; step 5 below\n"));
+    EXPECT_THAT(printed(report, {}), HasSubstr("1 case   E21/twice; sleep() c.c:\\x1b\n"));
+    EXPECT_THAT(printed(report, {}), HasSubstr("1 case   E3/once\n"));
+    // Without a decisive step that has a line, it is the last line before the end.
+    trace.rows[2].decisive = false;
+    EXPECT_THAT(printed(report, {}), HasSubstr("    where: drain() c.c:6; step 6 below\n"));
+}
+
+TEST(Console, GivesASignOfLifeOnlyAfterItsTime) {
+    const RunReport report = small_report();
+    ConsoleOptions options;
+    EXPECT_THAT(printed(report, options), Not(HasSubstr("have run")));
+    options.sign_of_life = std::chrono::hours(24);
+    EXPECT_THAT(printed(report, options), Not(HasSubstr("have run")));
+    std::ostringstream out;
+    options.sign_of_life = std::chrono::seconds(1);
+    ConsoleReport console(out, options);
+    console.begin(report, 2);
+    do {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        console.add(report.results[1]);
+    } while (out.str().find("have run") == std::string::npos);
+    EXPECT_THAT(out.str(), HasSubstr(" of 2 cases have run, "));
+}
+
 // In another form of the layout than A, a clause is named as in the document of that form, too.
 TEST(Reports, NameTheClauseOfThePublishedDocument) {
     RunReport report = small_report();
@@ -232,7 +358,8 @@ TEST(Reports, NameTheClauseOfThePublishedDocument) {
     const auto texts_of = [](const RunReport& of) {
         std::ostringstream out;
         ConsoleReport(out, {}).end(of);
-        return std::vector<std::string>{out.str(), to_json(of), to_tap(of), to_html(of)};
+        return std::vector<std::string>{out.str(), to_json(of), to_tap(of), to_html(of),
+                                        to_junit(of)};
     };
     for (const std::string& text : texts_of(report)) EXPECT_THAT(text, Not(HasSubstr("published")));
     report.options.layout = "D";
@@ -240,6 +367,42 @@ TEST(Reports, NameTheClauseOfThePublishedDocument) {
         EXPECT_THAT(text, HasSubstr("Consumer Protocol, Draining, step 5"));
     report.options.layout = "B";
     for (const std::string& text : texts_of(report)) EXPECT_THAT(text, HasSubstr("5.1.9.1 step 5"));
+}
+
+// Only JSON has nothing for a clause that no document has: programs read a place there.
+TEST(Reports, SayThatNoContractIsPublished) {
+    RunReport report = small_report();
+    report.results[1].clause = "contract-1";
+    report.options.layout = "D";
+    std::ostringstream out;
+    ConsoleReport(out, {}).end(report);
+    for (const std::string& text : {out.str(), to_tap(report), to_html(report), to_junit(report)})
+        EXPECT_THAT(text, HasSubstr("none; the published documents have no contract for testees"));
+    EXPECT_THAT(to_json(report), Not(HasSubstr("published")));
+}
+
+TEST(Html, FailsWhereAListDoesNotFitAndSaysWhyNothingRan) {
+    RunReport report = small_report();
+    report.results.pop_back();
+    EXPECT_THAT(to_html(report), HasSubstr("<p class=\"outcome pass\">"));
+    report.differences = {{"", "<no case>"}};
+    report.preflight = "no event <0>\n";
+    const std::string text = to_html(report);
+    EXPECT_THAT(text, HasSubstr("<p class=\"outcome fail\">No case of 1 failed, 1 line of a list "
+                                "does not fit</p>"));
+    EXPECT_THAT(text, HasSubstr("<li>&lt;no case&gt;</li>"));
+    EXPECT_THAT(text, HasSubstr("no event &lt;0&gt;"));
+}
+
+TEST(Console, SaysWhichFailuresAreKnown) {
+    RunReport report = small_report();
+    report.results[1].is_known = true;
+    report.results.push_back(report.results[1]);
+    report.results[2].id = "E21/again";
+    std::ostringstream out;
+    ConsoleReport(out, {}).end(report);
+    EXPECT_THAT(out.str(), HasSubstr("fail E21/twice (clause E21), a known failure\n"));
+    EXPECT_THAT(out.str(), HasSubstr("        E21/again  (known) CPU 0: event 1"));
 }
 
 TEST(Console, TellsTheMostTellingFailureFirstAndNamesItAtTheEnd) {
@@ -364,7 +527,10 @@ TEST(Console, NamesWhatDidNotRun) {
     report.interrupted = true;
     std::ostringstream out;
     ConsoleReport(out, {}).end(report);
-    EXPECT_THAT(out.str(), HasSubstr("1 case was not run (interrupted):\n    E22/other\n"));
+    EXPECT_THAT(out.str(), HasSubstr("\ncase         level    verdict       seconds\n"
+                                     "5.1.8/drain  must     pass             0.12\n"
+                                     "E21/twice    erratum  fail             0.12\n"
+                                     "\n1 case was not run (interrupted):\n    E22/other\n"));
     EXPECT_THAT(out.str(), HasSubstr("2 cases: 1 pass, 1 fail, 1 not run; "));
 }
 
@@ -395,21 +561,25 @@ TEST(Console, PaintsOnlyWhenAsked) {
     std::ostringstream out;
     ConsoleOptions options;
     options.colour = true;
+    options.verbose = true;
     ConsoleReport(out, options).add(result_of("a/b", Verdict::pass));
     EXPECT_EQ(out.str(), "a/b   must     \x1b[32mpass        \x1b[0m     0.12\n");
 }
 
 TEST(ProgressLine, IsSilentWithoutATerminal) {
     ProgressLine none(nullptr);
-    none.show(1, 2, "a/b");
+    none.show(1, 2, 0, "a/b");
     none.clear();
     std::ostringstream out;
     {
         ProgressLine line(&out);
-        line.show(1, 2, "a/b");
+        line.show(1, 2, 0, "a/b");
         EXPECT_EQ(out.str(), "\r[1/2] a/b\x1b[K");
+        out.str("");
+        line.show(2, 2, 1, "c/d");
+        EXPECT_EQ(out.str(), "\r[2/2, 1 failed] c/d\x1b[K");
     }
-    EXPECT_EQ(out.str(), "\r[1/2] a/b\x1b[K\r\x1b[K");
+    EXPECT_EQ(out.str(), "\r[2/2, 1 failed] c/d\x1b[K\r\x1b[K");
 }
 
 TEST(OutputFile, IsThereOnlyWhenItIsWhole) {
@@ -654,6 +824,19 @@ TEST(DescriptorBuffer, WritesThroughAndShowsAFailure) {
     std::ostream out(&full);
     out << "text" << std::flush;
     EXPECT_FALSE(out.good());
+}
+
+TEST(DescriptorBuffer, NoticesThatTheReaderHasGoneWithoutAByteToWrite) {
+    int ends[2];
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    DescriptorBuffer pipe(ends[1]);
+    std::ostream out(&pipe);
+    out << std::flush;
+    EXPECT_TRUE(out.good());
+    ::close(ends[0]);
+    out << std::flush;
+    EXPECT_FALSE(out.good());
+    ::close(ends[1]);
 }
 
 }  // namespace

@@ -41,12 +41,17 @@ struct CaseResult {
     // What a failure has in common with others, whatever their cases test.
     std::string cause;
     bool is_clause_assumed = false;
+    // How many steps the first run of a failure had, without those that its trace adds: the size of
+    // its scenario. 0: not known.
+    std::uint64_t steps = 0;
     std::string saved;      // the failure file (--save); empty: none
     bool is_known = false;  // a failure that --known-failures lists with its message
     // The evidence of a failure, for reports that other programs read.
     std::vector<Finding> findings;  // in order of weight: the first is the verdict
     std::string history;            // of the CPU of the first finding: a line for each event
     std::string standard_error;     // of the testee: its end
+    // After an exit or a crash, the first line of the standard error; empty: nothing was written.
+    std::string last_words;
     Trace trace;
 };
 

@@ -14,6 +14,10 @@ int status_of_cases(const RunReport& report) {
 
 }  // namespace
 
+std::string suite_title(const SuiteVersion& suite) {
+    return suite.release.empty() ? std::string(kSuiteName) : "kmes-conformance " + suite.release;
+}
+
 int exit_status(const RunReport& report) {
     const int status = status_of_cases(report);
     // An error of the suite takes precedence over a difference.

@@ -17,7 +17,7 @@
 
 namespace kmes::conformance {
 
-inline constexpr std::string_view kSuiteName = "kmes-conformance 1";
+inline constexpr std::string_view kSuiteName = "kmes-conformance 1";  // 1: the ring format
 
 // The suite that made a run.
 struct SuiteVersion {
@@ -28,6 +28,9 @@ struct SuiteVersion {
 
     bool operator==(const SuiteVersion&) const = default;
 };
+
+// "kmes-conformance 0.20", the first word of a report; without a release, kSuiteName.
+std::string suite_title(const SuiteVersion& suite);
 
 // The tested consumer, in the words of its vendor (--consumer, --consumer-version).
 struct Consumer {
@@ -53,6 +56,9 @@ struct Machine {
     std::uint32_t processors = 0;
 };
 
+// The value of --producer.
+inline constexpr std::string_view kAsPublished = "as-published";
+
 // The options that the verdicts of a run depend on, as on the command line.
 struct RunOptions {
     std::string level = "erratum";
@@ -61,6 +67,7 @@ struct RunOptions {
     std::vector<std::string> filters;  // --filter
     std::vector<std::string> without;  // --without
     bool shared = false;
+    bool as_published = false;  // --producer as-published
     double soak_seconds = 0;
     std::string stream;  // the file of --stream; empty: none
     std::string device;  // empty: the runner's own buffers

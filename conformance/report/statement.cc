@@ -36,6 +36,7 @@ std::string options_text(const RunReport& report) {
     if (options.timeout_scale != 1.0)
         text += fmt::format(" --timeout-scale {}", options.timeout_scale);
     if (options.shared) text += " --shared";
+    if (options.as_published) text += fmt::format(" --producer {}", kAsPublished);
     if (options.soak_seconds > 0) text += fmt::format(" --soak {}", options.soak_seconds);
     if (!options.stream.empty()) text += " --stream " + bounded(options.stream);
     if (!options.device.empty()) text += " --device " + bounded(options.device);

@@ -50,13 +50,22 @@ void add_lines(std::string& out, std::string_view name, std::string_view value) 
     }
 }
 
+void add_comment(std::string& out, std::string_view lines) {
+    const std::string text = printable(lines, true);
+    for (std::size_t begin = 0; begin < text.size();) {
+        const std::size_t end = std::min(text.find('\n', begin), text.size());
+        fmt::format_to(std::back_inserter(out), "# {}\n", text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+}
+
 void add_block(std::string& out, const CaseResult& result, std::string_view layout) {
     out += "  ---\n";
     add_field(out, "severity", verdict_name(result.verdict));
     add_field(out, "message", result.message);
     add_field(out, "level", level_name(result.level));
     add_field(out, "clause", result.clause);
-    add_field(out, "published", published_clause(result.clause, layout));
+    add_field(out, "published", published_place(result.clause, layout));
     add_field(out, "done", result.what_is_done);
     add_field(out, "right", result.what_is_right);
     add_lines(out, "details", result.details);
@@ -69,9 +78,10 @@ void add_block(std::string& out, const CaseResult& result, std::string_view layo
 }  // namespace
 
 std::string to_tap(const RunReport& report) {
-    std::string out = fmt::format("TAP version 14\n1..{}\n# {}: {}\n# seed {}\n",
-                                  report.results.size() + report.not_run.size(), kSuiteName,
-                                  printable(shell_command(report.testee)), report.seed);
+    std::string out = fmt::format(
+        "TAP version 14\n1..{}\n# {}: {}\n# seed {}\n",
+        report.results.size() + report.differences.size() + report.not_run.size(),
+        suite_title(report.suite), printable(shell_command(report.testee)), report.seed);
     std::size_t number = 0;
     for (const CaseResult& result : report.results) {
         const bool is_skipped = result.verdict == Verdict::unsupported;
@@ -88,9 +98,15 @@ std::string to_tap(const RunReport& report) {
         out.push_back('\n');
         if (!is_ok) add_block(out, result, report.options.layout);
     }
+    // A line of a list that does not fit fails the run, although no case does.
+    for (const ListDifference& each : report.differences)
+        fmt::format_to(std::back_inserter(out), "not ok {} - {}\n", ++number,
+                       description(each.message));
+    add_comment(out, report.preflight);
     if (!report.not_run.empty())
-        fmt::format_to(std::back_inserter(out), "Bail out! {} cases did not run, from {} on\n",
-                       report.not_run.size(), description(report.not_run.front()));
+        fmt::format_to(std::back_inserter(out), "Bail out! {} case{} did not run, from {} on\n",
+                       report.not_run.size(), report.not_run.size() == 1 ? "" : "s",
+                       description(report.not_run.front()));
     return out;
 }
 
