@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-// kmesctl serve as a service that systemd starts for a socket. This test acts as systemd. It
-// listens, passes the socket, receives the notifications, and starts the service again after its
-// end.
+// Tests kmesctl serve with socket activation of systemd. The test acts as systemd: it listens,
+// passes the socket, receives the notifications, and restarts the service after its end.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -36,7 +35,7 @@ using ::testing::Not;
 using testing::wait_until;
 
 constexpr int kFirstPassed = 3;
-constexpr int kAboveThose = 50;  // numbers of this process, so that a child can use those below
+constexpr int kAboveThose = 50;  // descriptors of this process, so that a child can use lower ones
 
 std::string random_name() {
     return fmt::format("@kmes-{:016x}",
@@ -65,7 +64,7 @@ int listening_socket(const std::string& address, int type = SOCK_SEQPACKET) {
     return fd;
 }
 
-// The variables of sd_listen_fds(3). An empty optional in the protocol is an empty text here.
+// The variables of sd_listen_fds(3).
 struct Environment {
     std::string process;  // empty: of the service
     std::string count;
@@ -155,8 +154,8 @@ TEST_F(Activation, ServesAtThePassedSocketAndLeavesIt) {
     unlink(address.c_str());
 }
 
-// A restart makes another producer. A consumer continues there, as after any killed producer.
-TEST_F(Activation, ConsumerGoesOnAfterARestart) {
+// A restart makes another producer. A consumer continues with it, as after a killed producer.
+TEST_F(Activation, ConsumerContinuesAfterARestart) {
     const std::string address = random_name();
     const std::string out = folder_.path("out");
     const int socket = kept(listening_socket(address));
@@ -168,7 +167,7 @@ TEST_F(Activation, ConsumerGoesOnAfterARestart) {
         ASSERT_TRUE(wait_until([&] { return text_of(out).find(type) != std::string::npos; }))
             << printer->log();
         EXPECT_EQ(serves->finish(end), end == SIGKILL ? -1 - SIGKILL : 0);
-        // The next producer serves an emitter that comes now.
+        // No producer serves now. The next one will serve this emitter.
         auto between = command({"emit", type + ".next", "--socket", address});
         serves = service({socket});
         EXPECT_EQ(between->finish(0), 0) << between->log();
@@ -246,8 +245,8 @@ TEST_F(Activation, MalformedVariablesAndWrongDescriptorsGetOneLine) {
         {{stream}, {"", "1", ""}, "is not of type SOCK_SEQPACKET"},
         {{datagram}, {"", "1", ""}, "is not of type SOCK_SEQPACKET"},
         {{unheard}, {"", "1", ""}, "does not listen"},
-        {{inet}, {"", "1", ""}, "is no Unix socket"},
-        {{file}, {"", "1", ""}, "is no socket"},
+        {{inet}, {"", "1", ""}, "is not a Unix socket"},
+        {{file}, {"", "1", ""}, "is not a socket"},
     };
     for (const auto& wrong : wrongs) {
         Kmesctl serves({"serve", "--cpus", "1"}, log(), [&] {

@@ -57,19 +57,28 @@ Runner declare_emitters(CLI::App& app);
 Runner declare_print(CLI::App& app);
 Runner declare_top(CLI::App& app);
 
-// Prints "kmesctl: LINE" on standard error, with control characters escaped. If standard error
-// cannot be written, the line is lost and the command continues.
+// Prints "kmesctl: LINE" on standard error, with control characters escaped. Ignores errors.
 void say(std::string_view line) noexcept;
+
+// "1 file", "2 files": `noun` has a plural that ends in s.
+std::string counted(std::uint64_t count, std::string_view noun);
 
 // Returns the value of an option that is a number from `least` to `most`. Otherwise throws a
 // Failure of kExitUsage that names the option and the range.
 std::uint64_t number_option(const char* option, const std::string& text, std::uint64_t least,
                             std::uint64_t most);
 
-// Declares --socket, for choose_socket().
+// Returns an error line if `address` is not a valid address of a producer, otherwise "".
+std::string wrong_address(const std::string& address);
+
+// Returns an error line if `path` is not a valid name of a file, otherwise "".
+std::string wrong_path(const std::string& path);
+
+// Declares --socket, for choose_socket(). It checks the value by wrong_address().
 void add_socket_option(CLI::App& app, std::string* address);
 
-// Makes `address` the producer of libkmes (KMES_SOCKET). Empty: no change.
+// Makes `address` the producer of libkmes (KMES_SOCKET). Empty: no change. Throws a Failure of
+// kExitUsage if KMES_SOCKET is not a valid address.
 void choose_socket(const std::string& address);
 
 }  // namespace kmes::kmesctl

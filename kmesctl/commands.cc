@@ -10,7 +10,7 @@ const std::vector<CommandEntry>& commands() {
         {"serve", "serve a producer in userspace, until SIGTERM or SIGINT", declare_serve},
         {"record", "record the events of all CPUs to a file", declare_record},
         {"convert", "convert a recorded file to CTF, CSV, JSON or Perfetto", declare_convert},
-        {"replay", "serve the events of a recorded file once more", declare_replay},
+        {"replay", "emit the events of a recorded file again", declare_replay},
         {"emit", "emit events on the current CPU", declare_emit},
         {"print", "print events as they come, all CPUs merged", declare_print},
         {"top", "show rates, losses, fill and wakes", declare_top},

@@ -3,7 +3,6 @@
 // A record file as a trace of the Common Trace Format, version 1.8 (diamon.org/ctf).
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include <cstring>
 #include <map>
 
-#include "kmesctl/command.h"
 #include "kmesctl/convert_form.h"
 
 namespace kmes::kmesctl {
@@ -118,13 +116,7 @@ void put(std::string* to, T value) {
 
 class Ctf : public ConvertForm {
   public:
-    explicit Ctf(const std::string& path) : path_(path) {
-        // As private as the recording.
-        if (mkdir(path.c_str(), 0700) != 0)
-            throw Failure(kExitFailed,
-                          fmt::format("cannot make the folder {}: {}", path, std::strerror(errno)));
-        append("metadata", kMetadata);
-    }
+    explicit Ctf(const std::string& path) : path_(path) { append("metadata", kMetadata); }
 
     void add(const Item& item) override {
         if (item.kind == ItemKind::kLoss) {
@@ -176,8 +168,8 @@ class Ctf : public ConvertForm {
         std::uint64_t last_ns = 0;
     };
 
-    // The format forbids a step back, which CLOCK_REALTIME can make. The field `emitted` has the
-    // original time.
+    // The format forbids decreasing times, but CLOCK_REALTIME can step back. The field `emitted`
+    // has the original time.
     Packet& begin_event(std::uint16_t cpu, std::uint64_t timestamp_ns, std::uint16_t id) {
         Packet& packet = packets_[cpu];
         packet.last_ns = std::max(packet.last_ns, timestamp_ns);
@@ -187,7 +179,8 @@ class Ctf : public ConvertForm {
         return packet;
     }
 
-    // Opens the file for each packet: there may be more CPUs than files that a process may open.
+    // Opens the file for each packet, because the limit of open files may be less than the number
+    // of CPUs.
     void append(const std::string& name, std::string_view bytes) const {
         const int fd =
             open((path_ + "/" + name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);

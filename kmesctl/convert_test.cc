@@ -3,14 +3,19 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <stdio.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "record/test_support.h"
 
@@ -20,7 +25,10 @@ namespace {
 using record::testing::bytes_of_file;
 using record::testing::event_of;
 using record::testing::Folder;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
 
 const char* program = nullptr;
 const char* perfetto_reader = nullptr;
@@ -42,6 +50,35 @@ Ran run(const std::string& command) {
     return ran;
 }
 
+// Runs the words under ptrace until the program begins its second write of an output. Sends it the
+// signal there, and returns the status of its end.
+int end_at_second_write(std::vector<std::string> words, int signal) {
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+        execv(arguments[0], arguments.data());
+        _exit(97);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);  // the trap of exec
+    ptrace(PTRACE_SETOPTIONS, pid, nullptr, PTRACE_O_TRACESYSGOOD);
+    for (int writes = 0; WIFSTOPPED(status) && writes < 2;) {
+        ptrace(PTRACE_SYSCALL, pid, nullptr, nullptr);
+        waitpid(pid, &status, 0);
+        __ptrace_syscall_info info = {};
+        ptrace(PTRACE_GET_SYSCALL_INFO, pid, sizeof(info), &info);
+        writes += info.op == PTRACE_SYSCALL_INFO_ENTRY && info.entry.nr == SYS_write;
+    }
+    EXPECT_TRUE(WIFSTOPPED(status)) << "it has ended before";
+    kill(pid, signal);
+    ptrace(PTRACE_DETACH, pid, nullptr, nullptr);
+    waitpid(pid, &status, 0);
+    return status;
+}
+
 class Convert : public ::testing::Test {
   protected:
     Convert() {
@@ -53,7 +90,7 @@ class Convert : public ::testing::Test {
         EXPECT_EQ(writer.add_event(event_of(7, 1, "b", "")), 0);
         EXPECT_EQ(writer.flush(), 0);
         EXPECT_EQ(writer.add_loss({0, 2, 5}), 0);
-        // Its clock went back.
+        // An event with an earlier time.
         EXPECT_EQ(writer.add_event(event_of(7, 0, "c", "")), 0);
         EXPECT_EQ(writer.add_session({1, 0xabcdef}), 0);
         EXPECT_EQ(writer.add_event(event_of(3, 1, "d", "")), 0);
@@ -63,6 +100,29 @@ class Convert : public ::testing::Test {
     std::string file() const { return folder_.path("events"); }
     Ran convert(const std::string& more) const {
         return run(fmt::format("{} convert {} {}", program, more, file()));
+    }
+    // A recording whose output needs several writes. Its last event has this many bytes.
+    void make_large(std::size_t last_bytes) const {
+        record::Writer writer;
+        record::FileHeader header;
+        header.cpus = 1;
+        EXPECT_EQ(writer.open(large(), header), 0);
+        for (unsigned i = 1; i <= 200; ++i)
+            EXPECT_EQ(writer.add_event(event_of(i, 0, "t", std::string(100, 'p'))), 0);
+        EXPECT_EQ(writer.flush(), 0);
+        EXPECT_EQ(writer.add_event(event_of(201, 0, "t", std::string(last_bytes, 'p'))), 0);
+        EXPECT_EQ(writer.close(), 0);
+    }
+    std::string large() const { return folder_.path("large"); }
+    std::string out() const { return folder_.path("out"); }
+    // All names in the folder, except for those of the recordings.
+    std::vector<std::string> outputs() const {
+        std::vector<std::string> names;
+        for (const auto& entry : std::filesystem::directory_iterator(folder_.path(""))) {
+            const std::string name = entry.path().filename().string();
+            if (name != "events" && name != "large") names.push_back(name);
+        }
+        return names;
     }
     void damage_first_block() const {
         auto bytes = bytes_of_file(file());
@@ -108,6 +168,20 @@ TEST_F(Convert, WritesAJsonObjectForEachItem) {
                                       R"("type":"b","payload_hex":""})"
                                       "\n") +
                               kSecondBlock);
+}
+
+TEST_F(Convert, ADashIsStandardOutput) {
+    const std::string in_folder = fmt::format("cd {} && {} convert ", folder_.path(""),
+                                              std::filesystem::absolute(program).string());
+    for (const char* form : {"json", "csv", "perfetto"}) {
+        const std::string to = fmt::format("{} --to {} ", file(), form);
+        const Ran ran = run(in_folder + to + "-o -");
+        EXPECT_EQ(ran.status, 0) << form;
+        EXPECT_EQ(ran.output, run(in_folder + to).output) << form;
+        EXPECT_NE(access(folder_.path("-").c_str(), F_OK), 0) << form;
+    }
+    EXPECT_EQ(run(in_folder + file() + " --to ctf -o -").status, 2) << "a trace is a folder";
+    EXPECT_NE(access(folder_.path("-").c_str(), F_OK), 0);
 }
 
 TEST_F(Convert, WritesARowOfCsvForEachItem) {
@@ -185,7 +259,88 @@ TEST_F(Convert, SaysWhereAFileIsDamaged) {
     const Ran ran = convert("--to json");
     EXPECT_EQ(ran.status, 1);
     EXPECT_THAT(ran.output, HasSubstr("is damaged at byte 64: the checksum of the block is wrong"));
-    EXPECT_THAT(ran.output, HasSubstr("1 whole blocks after it are not"));
+    EXPECT_THAT(ran.output, HasSubstr("and 1 whole block after it is not (--skip-damage)"));
+}
+
+TEST_F(Convert, SaysThatNothingIsAfterTheDamage) {
+    std::ofstream(file(), std::ios::binary | std::ios::app) << "x";
+    const Ran ran = convert("--to json");
+    EXPECT_EQ(ran.status, 1);
+    EXPECT_THAT(ran.output,
+                HasSubstr("1 byte at its end is not a whole block: the file is truncated"));
+    EXPECT_THAT(ran.output, HasSubstr("and no whole block follows"));
+    EXPECT_THAT(convert("--to json --skip-damage").output,
+                HasSubstr("the output lacks what follows the last whole block"));
+}
+
+// The limit of file sizes permits only a part of the output.
+TEST_F(Convert, RemovesWhatItCouldNotFinish) {
+    make_large(100);
+    for (const char* form : {"json", "csv", "perfetto", "ctf"}) {
+        const Ran ran = run(
+            fmt::format("ulimit -f 8; {} convert --to {} -o {} {}", program, form, out(), large()));
+        EXPECT_EQ(ran.status, 1) << form;
+        EXPECT_THAT(ran.output,
+                    HasSubstr(out() + ": cannot write the output: File too large; the incomplete"));
+        EXPECT_THAT(outputs(), IsEmpty()) << form;
+    }
+}
+
+TEST_F(Convert, RemovesTheOutputAtASignal) {
+    make_large(100);
+    for (const std::string form : {"json", "csv", "perfetto", "ctf"}) {
+        for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+            const int status = end_at_second_write(
+                {program, "convert", "--to", form, "-o", out(), large()}, signal);
+            EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == signal) << form << status;
+            EXPECT_THAT(outputs(), IsEmpty()) << form << signal;
+        }
+    }
+}
+
+TEST_F(Convert, HasNoOutputOfTheNameIfKilled) {
+    make_large(100);
+    for (const std::string form : {"json", "csv", "perfetto", "ctf"}) {
+        end_at_second_write({program, "convert", "--to", form, "-o", out(), large()}, SIGKILL);
+        EXPECT_THAT(outputs(), ElementsAre(StartsWith(".kmesctl-"))) << form;
+        const Ran again =
+            run(fmt::format("{} convert --to {} -o {} {}", program, form, out(), large()));
+        EXPECT_EQ(again.status, 0) << again.output;
+        for (const std::string& name : outputs()) std::filesystem::remove_all(folder_.path(name));
+    }
+}
+
+// Some of these limits are reached in the middle of the output.
+TEST_F(Convert, RemovesTheOutputWithoutMemory) {
+    make_large(4 << 20);
+    for (const char* form : {"json", "ctf"}) {
+        unsigned removed = 0;
+        for (unsigned limit_kb = 8'000; limit_kb < 40'000; limit_kb += 4'000) {
+            const Ran ran = run(fmt::format("ulimit -v {}; {} convert --to {} -o {} {}", limit_kb,
+                                            program, form, out(), large()));
+            removed += ran.output.find("bad_alloc; the incomplete output was removed") !=
+                       std::string::npos;
+            if (ran.status == 0)
+                std::filesystem::remove_all(out());
+            else
+                EXPECT_THAT(outputs(), IsEmpty()) << form << ": " << limit_kb << ran.output;
+        }
+        EXPECT_NE(removed, 0u) << form;
+    }
+}
+
+TEST_F(Convert, ReplacesNoOutput) {
+    const std::string taken = folder_.path("taken");
+    for (const char* form : {"json", "ctf"}) {
+        std::filesystem::create_symlink("nowhere", taken);
+        const Ran ran = convert(fmt::format("--to {} -o {}", form, taken));
+        EXPECT_EQ(ran.status, 1) << form;
+        EXPECT_THAT(ran.output, HasSubstr("cannot create " + taken + ": File exists"));
+        EXPECT_THAT(outputs(), ElementsAre("taken")) << form;
+        std::filesystem::remove(taken);
+    }
+    EXPECT_EQ(convert("--to ctf -o " + out() + "/").status, 0);
+    EXPECT_THAT(outputs(), ElementsAre("out"));
 }
 
 TEST_F(Convert, SkipsDamageWhenAsked) {
@@ -193,15 +348,17 @@ TEST_F(Convert, SkipsDamageWhenAsked) {
     const Ran ran = convert("--to json --skip-damage 2>/dev/null");
     EXPECT_EQ(ran.status, 1);
     EXPECT_THAT(ran.output, HasSubstr(kSecondBlock));
+    EXPECT_THAT(convert("--to json --skip-damage").output,
+                HasSubstr("the output lacks the events of 1 damaged block"));
 }
 
 TEST_F(Convert, RefusesUnknownFormsAndOtherFiles) {
     EXPECT_EQ(convert("--to xml").status, 2);
-    EXPECT_THAT(convert("--to xml").output, HasSubstr("ctf, csv, json or perfetto is right"));
+    EXPECT_THAT(convert("--to xml").output, HasSubstr("expected ctf, csv, json or perfetto"));
     EXPECT_EQ(convert("--to ctf").status, 2);
     const Ran ran = run(fmt::format("{} convert --to json /dev/null", program));
     EXPECT_EQ(ran.status, 1);
-    EXPECT_THAT(ran.output, HasSubstr("it is no plain file"));
+    EXPECT_THAT(ran.output, HasSubstr("it is not a regular file"));
     EXPECT_THAT(convert("--to json -o " + file()).output, HasSubstr("cannot create"));
 }
 

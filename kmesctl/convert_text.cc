@@ -42,10 +42,9 @@ class Json : public Lines {
             return;
         }
         if (item.kind == ItemKind::kSession) {
-            write(fmt::format(R"({{"session":"{:016x}","cpu":{}}})"
-                              "\n",
-                              item.session.session, item.session.cpu));
-            return;
+            std::string line;
+            append_session_line(item.session.cpu, item.session.session, &line);
+            return write(line);
         }
         const kmes_event_view& event = item.event;
         write(fmt::format(R"({{"cpu":{},"sequence":{},"timestamp":{},"origin":{},"type":{},)"

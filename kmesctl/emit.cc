@@ -12,8 +12,10 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
+#include "conformance/report/json_extent.h"
 #include "kmes/user/emitter.h"
 #include "kmes/user/futex.h"
 #include "kmesctl/command.h"
@@ -30,12 +32,12 @@ constexpr std::size_t kMostPayloadBytes = std::size_t{5} << 20;  // above the la
 constexpr std::size_t kMostFileBytes = 3 * kMostPayloadBytes;
 constexpr std::uint32_t kMostEntries = 256;
 constexpr std::size_t kBatchBytes = std::size_t{64} << 10;
-constexpr int kMostJsonDepth = 500;
+constexpr std::size_t kMostJsonDepth = 500;
 
 struct EmitOptions {
     std::string socket;
     std::string type;
-    std::string payload;
+    std::optional<std::string> payload;
     std::string file;
     std::string count = "1";
     std::string rate;
@@ -77,7 +79,7 @@ std::string from_hex(const std::string& text) {
         if (strchr(" \t\r\n", c) != nullptr && c != '\0' && high < 0) continue;
         const int digit = digit_of(c);
         if (digit < 0)
-            throw Failure(kExitUsage, fmt::format("--hex: '{}' is no hexadecimal digit", c));
+            throw Failure(kExitUsage, fmt::format("--hex: '{}' is not a hexadecimal digit", c));
         if (high < 0) {
             high = digit;
         } else {
@@ -86,27 +88,96 @@ std::string from_hex(const std::string& text) {
         }
     }
     if (high >= 0)
-        throw Failure(kExitUsage, "--hex: a digit is missing; two for each byte is right");
+        throw Failure(kExitUsage, "--hex: a digit is missing; expected two for each byte");
     return bytes;
 }
 
-std::string from_json(const std::string& text) {
-    const auto check = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-        if (depth > kMostJsonDepth)
-            throw Failure(kExitUsage, fmt::format("--json: deeper than {} values", kMostJsonDepth));
+// Checks the depth, because to_msgpack is recursive. Checks the number of values, because a value
+// of one byte of JSON takes about a hundred bytes of memory. The parser's callback is no
+// alternative: it takes quadratic time for a list of objects.
+void check_json(const std::string& text) {
+    const conformance::JsonExtent extent = conformance::json_extent(text);
+    if (extent.depth > kMostJsonDepth)
+        throw Failure(kExitUsage, fmt::format("--json: deeper than {} values", kMostJsonDepth));
+    if (extent.values > kMostPayloadBytes)
+        throw Failure(kExitUsage, fmt::format("--json: more than {} values; no event holds so many",
+                                              kMostPayloadBytes));
+}
+
+// Finds a name that an object has twice. The parser alone would drop one of the values.
+class Names : public nlohmann::json_sax<nlohmann::json> {
+  public:
+    const std::string& repeated() const { return repeated_; }
+    bool has_repeated() const { return has_repeated_; }
+
+    bool null() override { return true; }
+    bool boolean(bool) override { return true; }
+    bool number_integer(number_integer_t) override { return true; }
+    bool number_unsigned(number_unsigned_t) override { return true; }
+    bool number_float(number_float_t, const string_t&) override { return true; }
+    bool string(string_t&) override { return true; }
+    bool binary(binary_t&) override { return true; }
+    bool start_object(std::size_t) override {
+        names_.emplace_back();
         return true;
-    };
+    }
+    bool key(string_t& name) override {
+        has_repeated_ = !names_.back().insert(name).second;
+        if (has_repeated_) repeated_ = name;
+        return !has_repeated_;
+    }
+    bool end_object() override {
+        names_.pop_back();
+        return true;
+    }
+    bool start_array(std::size_t) override { return true; }
+    bool end_array() override { return true; }
+    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+        return false;
+    }
+
+  private:
+    std::vector<std::unordered_set<std::string>> names_;  // of the open objects
+    std::string repeated_;
+    bool has_repeated_ = false;
+};
+
+// `byte`: the number of the first invalid byte, from 1.
+[[noreturn]] void refuse_json(std::string_view text, std::size_t byte) {
+    constexpr std::size_t kMostShown = 20;
+    if (byte > text.size())
+        throw Failure(kExitUsage, "--json: the text is not JSON: it ends too early");
+    const std::size_t from = byte > kMostShown ? byte - kMostShown : 0;
+    throw Failure(kExitUsage, fmt::format("--json: the text is not JSON: byte {}, the last one of "
+                                          "\"{}\", is invalid",
+                                          byte, text.substr(from, byte - from)));
+}
+
+std::string from_json(const std::string& text) {
+    check_json(text);
+    Names names;
+    nlohmann::json::sax_parse(text, &names);
+    if (names.has_repeated())
+        throw Failure(kExitUsage, fmt::format("--json: an object has the name \"{}\" twice; a map "
+                                              "has each name once",
+                                              names.repeated()));
     try {
         std::string bytes;
-        nlohmann::json::to_msgpack(nlohmann::json::parse(text, check), bytes);
+        nlohmann::json::to_msgpack(nlohmann::json::parse(text), bytes);
         return bytes;
-    } catch (const nlohmann::json::exception& error) {
-        throw Failure(kExitUsage, fmt::format("--json: {}", error.what()));
+    } catch (const nlohmann::json::parse_error& error) {
+        refuse_json(text, error.byte);
+    } catch (const nlohmann::json::exception&) {
+        throw Failure(kExitUsage, "--json: a number is larger than a double can hold");
     }
 }
 
 std::string payload_option(const EmitOptions& options) {
-    const std::string given = options.file.empty() ? options.payload : read_all(options.file);
+    if ((options.is_hex || options.is_json) && !options.payload && options.file.empty())
+        throw Failure(kExitUsage, fmt::format("{} needs PAYLOAD or --file",
+                                              options.is_hex ? "--hex" : "--json"));
+    const std::string given =
+        options.file.empty() ? options.payload.value_or("") : read_all(options.file);
     if (options.is_hex) return from_hex(given);
     return options.is_json ? from_json(given) : given;
 }
@@ -115,13 +186,14 @@ std::string payload_option(const EmitOptions& options) {
     std::string reason =
         error == ENOSYS       ? explain_attach(-error)
         : error == ESHUTDOWN  ? "the producer has ended"
-        : error == ECONNRESET ? "the producer has ended, and may have emitted the last ones"
+        : error == ECONNRESET ? "the producer has ended, and may have emitted the last events"
         : error == EOPNOTSUPP ? "this producer takes no events from other processes"
-        : error == EPERM      ? "emit is not permitted; CAP_AUDIT_WRITE, or access to the socket, "
-                                "is needed"
+        : error == EPERM      ? "emit is not permitted; it needs CAP_AUDIT_WRITE, or access to the "
+                                "socket"
                               : explain_error(Verb::emit, error);
     if (count > 1) reason += fmt::format(" ({} of {} events were emitted)", emitted, count);
-    throw Failure(kExitFailed, reason);
+    // EINVAL: the type of the event is not valid.
+    throw Failure(error == EINVAL ? kExitUsage : kExitFailed, reason);
 }
 
 struct CloseEmitter {
@@ -189,6 +261,7 @@ Runner declare_emit(CLI::App& app) {
     auto* payload = app.add_option("payload", options->payload, "payload, as text");
     app.add_option("--file", options->file, "the payload is the content of FILE; -: standard input")
         ->type_name("FILE")
+        ->check(wrong_path)
         ->excludes(payload);
     auto* hex =
         app.add_flag("--hex", options->is_hex, "the payload is given as hexadecimal digits");
@@ -199,8 +272,8 @@ Runner declare_emit(CLI::App& app) {
     app.add_option("--rate", options->rate, "at most N events a second")->type_name("N");
     add_socket_option(app, &options->socket);
     app.footer(
-        "Origin class 0 (userspace) is what KMES gives to each event of a process.\n"
-        "`kmesctl --device PATH emit` emits by another device of the kernel module.\n"
+        "Events of a process have origin class 0 (userspace).\n"
+        "`kmesctl --device PATH emit` uses another device of the kernel module.\n"
         "Exit status: 0 all are emitted; 1 refused or failed; 2 wrong usage.");
     return [options] { return emit(*options); };
 }

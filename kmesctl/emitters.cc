@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// kmesctl emitters: which processes have emitted by the socket of a producer, and how much.
+// kmesctl emitters: the processes that have emitted by the socket of a producer, and their counts.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -29,15 +29,15 @@ std::string explain(int error) {
             return "no producer in userspace serves there; --socket names one";
         case EPERM:
         case EACCES:
-            return "not permitted; the emitters are for those who may attach";
+            return "not permitted; the list needs the permission to attach";
         case EPROTO:
-            return "this producer does not count its emitters; it is of an earlier release";
+            return "this producer is of an earlier release, which does not count its emitters";
         default:
             return fmt::format("cannot ask the producer: {}", strerror(-error));
     }
 }
 
-// The first line is the sum of those that are not listed.
+// The first line is the sum of the emitters that are not listed.
 std::string line_of(const struct kmes_socket_emitter& emitter, bool is_sum) {
     const std::string process =
         is_sum ? fmt::format("({} earlier)", emitter.emitters) : fmt::format("{}", emitter.process);
@@ -79,11 +79,12 @@ Runner declare_emitters(CLI::App& app) {
     app.add_option("--socket", options->socket,
                    "address of a producer in userspace: a path, or @NAME (default: $KMES_SOCKET, "
                    "or /run/kmes/producer.socket)")
-        ->type_name("ADDRESS");
-    app.add_flag("--json", options->is_json, "one JSON object a line");
+        ->type_name("ADDRESS")
+        ->check(wrong_address);
+    app.add_flag("--json", options->is_json, "one JSON object per line");
     app.footer(
-        "The latest emitter comes first. \"earlier\" is the sum of those that have ended, and of\n"
-        "those that were silent for longest where there are more than 256.\n"
+        "The latest emitter comes first. \"earlier\" is the sum of emitters that have ended. With\n"
+        "more than 256 emitters, it includes those whose last event is the oldest.\n"
         "Exit status: 0 done, or the reader of the output has gone; 1 refused or failed;\n"
         "2 wrong usage.");
     return [options] { return emitters(*options); };

@@ -44,7 +44,8 @@ constexpr auto kTwoDigits = [] {
     return digits;
 }();
 
-// The second of a timestamp in both forms of a line. Most events share it with the event before.
+// The second of a timestamp in both forms of a line. A cache: most events share it with the
+// previous event.
 struct SecondText {
     static constexpr std::size_t kDateBytes = 20;
 
@@ -70,7 +71,8 @@ const SecondText& text_of_second(std::uint64_t second) {
     return text;
 }
 
-// A line, or its beginning, in room that needs no check: all its parts are short.
+// A line, or its beginning, in a fixed array. It needs no bounds check, because all parts are
+// short.
 class ShortLine {
   public:
     static constexpr std::size_t kMostTextBytes = 512;  // of a type, or of a payload
@@ -288,6 +290,10 @@ void append_loss_line(const kmes_event_view& event, const LineStyle& style, std:
                                event.cpu_id, event.lost_before, event.sequence, colors.end);
 }
 
+void append_session_line(unsigned cpu, std::uint64_t session, std::string* line) {
+    *line += fmt::format("{{\"session\":\"{:016x}\",\"cpu\":{}}}\n", session, cpu);
+}
+
 bool Filter::has_cpu(unsigned cpu) const {
     return cpus.empty() || std::any_of(cpus.begin(), cpus.end(), [cpu](const auto& range) {
                return cpu >= range.first && cpu <= range.second;
@@ -330,7 +336,7 @@ std::optional<std::vector<std::pair<unsigned, unsigned>>> parse_cpus(std::string
 std::pair<std::string, std::string> field_option(const char* option, const std::string& text) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0)
-        throw Failure(kExitUsage, fmt::format("{} is \"{}\"; PATH=VALUE is right", option, text));
+        throw Failure(kExitUsage, fmt::format("{} is \"{}\"; expected PATH=VALUE", option, text));
     return {text.substr(0, equals), text.substr(equals + 1)};
 }
 

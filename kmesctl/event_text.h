@@ -32,6 +32,10 @@ void append_event_line(const struct kmes_event_view& event, const LineStyle& sty
 void append_loss_line(const struct kmes_event_view& event, const LineStyle& style,
                       std::string* line);
 
+// Reports that the later events of this CPU are from another producer, as a JSON object with
+// session and cpu. It is the same as that of kmesctl convert.
+void append_session_line(unsigned cpu, std::uint64_t session, std::string* line);
+
 // Selects the printed events. An empty list accepts all.
 struct Filter {
     std::vector<std::pair<unsigned, unsigned>> cpus;  // first and last of each range

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# kmesctl as an operator uses it: serve, emit, print and top, with kills, full disks, closed pipes
-# and stopped readers. Waits for conditions, never for a time.
+# Tests serve, emit, print and top, also with killed processes, full disks, closed pipes and stopped
+# readers. Waits for conditions, never for a time.
 #
 #   kmesctl_test.sh KMESCTL
 set -uo pipefail
@@ -13,7 +13,8 @@ source kmesctl/testing.sh
 unset NO_COLOR NOTIFY_SOCKET
 export TERM=dumb
 
-# expect STATUS PATTERN COMMAND...: one line on both outputs that matches; '': nothing.
+# expect STATUS PATTERN COMMAND...: runs the command. Its output and errors must be one line that
+# matches PATTERN; '': it must print nothing.
 expect() {
     local status=$1 pattern=$2 is
     shift 2
@@ -27,7 +28,8 @@ expect() {
     fi
 }
 
-# serve [OPTIONS...]: sets SERVER when it serves. Each has a file of its own for what it says.
+# serve [OPTIONS...]: starts a server, waits until it serves, and sets SERVER. Each server has its
+# own file for messages.
 servers=0
 serve() {
     servers=$((servers + 1))
@@ -37,7 +39,8 @@ serve() {
     until_true grep -q serves "serve.$servers"
 }
 
-# background FILE COMMAND...: sets STARTED. SIGINT is as a terminal would have it.
+# background FILE COMMAND...: starts the command with its output to FILE, and sets STARTED. As in a
+# terminal, SIGINT is not ignored.
 background() {
     local file=$1
     shift
@@ -69,11 +72,45 @@ test_usage() {
     expect 2 'a power of two' "$KMESCTL" serve --capacity 5M
     expect 2 'octal' "$KMESCTL" serve --mode 888
     expect 2 'a digit is missing' "$KMESCTL" emit t --hex abc
-    expect 2 'parse error' "$KMESCTL" emit t --json '{'
+    expect 2 'not JSON: it ends too early' "$KMESCTL" emit t --json '{'
+    expect 2 'byte 4, the last one of "\[1,x", is invalid' "$KMESCTL" emit t --json '[1,x]'
+    expect 2 'has the name "a" twice' "$KMESCTL" emit t --json '{"a":1,"b":{"a":1},"a":2}'
+    expect 2 '"b" twice' "$KMESCTL" emit t --json '[{"b":1},{"b":1,"b":[]}]'
+    expect 2 'larger than a double' "$KMESCTL" emit t --json 1e999
+    expect 2 '--json needs PAYLOAD or --file' "$KMESCTL" emit t --json
+    expect 2 '--hex needs PAYLOAD or --file' "$KMESCTL" emit t --hex
+    expect 2 'a whole number from 1' "$KMESCTL" print --timeout 0.5
+    expect 2 'expected kmesctl print without it' "$KMESCTL" --device /dev/kmes print
+    expect 2 'expected kmesctl print without it' "$KMESCTL" --device=/dev/kmes print
+    expect 0 '^kmesctl [0-9]' "$KMESCTL" --version
+    local command
+    for command in serve 'emit t' print top emitters 'record -o new' 'replay file'; do
+        # shellcheck disable=SC2086  # words
+        expect 2 '"" is not an address' "$KMESCTL" $command --socket ''
+        # shellcheck disable=SC2086
+        expect 2 '"@" is not an address; expected a path' "$KMESCTL" $command --socket @
+    done
+    for command in serve 'emit t' print top emitters 'record -o new'; do
+        # shellcheck disable=SC2086
+        KMES_SOCKET=@ expect 2 'KMES_SOCKET: "@" is not an address' "$KMESCTL" $command
+    done
+    expect 2 'the name of the file is empty' "$KMESCTL" record -o ''
+    expect 2 'the name of the file is empty' "$KMESCTL" convert --to json -o '' file
+    expect 1 'there is no folder no/folder; make it' "$KMESCTL" serve --socket no/folder/s
+    "$KMESCTL" --help >/dev/full 2>said
+    [ $? -eq 1 ] && grep -q 'No space left' said || fail "--help, full disk: $(cat said)"
+    printf '%0600d' 0 | tr 0 '[' >deep
+    expect 2 'deeper than 500 values' "$KMESCTL" emit t --json --file deep
+    printf '%012000000d' 0 | sed 's/00/0,/g' >long
+    expect 2 'more than 5242880 values' "$KMESCTL" emit t --json --file long
+    # Few commas; the values are in the brackets.
+    local nested
+    nested=,$(printf '%0499d' 0 | tr 0 '[')$(printf '%0499d' 0 | tr 0 ']')
+    { printf '[0'; yes "$nested" | head -n 15000; printf ']'; } >nested
+    expect 2 'more than 5242880 values' "$KMESCTL" emit t --json --file nested
     expect 1 'no producer serves' "$KMESCTL" print
     expect 1 'no producer serves' "$KMESCTL" top
     expect 1 'no producer serves' "$KMESCTL" emit t
-    local command
     for command in serve emit print top; do
         "$KMESCTL" "$command" --help | grep -q 'Exit status: 0' || fail "$command --help"
     done
@@ -86,7 +123,8 @@ test_events() {
     expect 0 '' "$KMESCTL" emit b.map --json '{"user":{"name":"eve"},"n":[1,-2.5,null]}'
     expect 0 '' "$KMESCTL" emit c.hex --hex 'ff 00'
     printf 'esc\033[31m\n' | "$KMESCTL" emit d.hostile --file - || fail "emit --file -"
-    expect 1 'no UTF-8' "$KMESCTL" emit $'\377'
+    expect 2 'not UTF-8' "$KMESCTL" emit $'\377'
+    expect 2 '1 to 65535 bytes' "$KMESCTL" emit ''
     expect 1 'larger than' "$KMESCTL" emit big --file <(head -c 100000 /dev/zero)
     expect 0 'userspace a.text "say \\"x\\""$' "$KMESCTL" print --count 1
     expect 0 'b.map {"n":\[1,-2.5,null\],"user":{"name":"eve"}}$' \
@@ -96,16 +134,16 @@ test_events() {
     expect 0 '"type":"d.hostile","payload_form":"text","payload":"esc\\u001b\[31m\\u000a"}$' \
         "$KMESCTL" print --json --type d.hostile --count 1
     expect 0 $'\033\\[1;36mc.hex' "$KMESCTL" print --color always --type 'c.*' --count 1
-    expect 1 '0 of 1 events' "$KMESCTL" print --cpu 7 --count 1 --timeout 1
+    expect 2 'has CPU 7; this producer has 1 CPU' "$KMESCTL" print --cpu 0,7-9
     expect 1 '0 of 1 events' "$KMESCTL" print --origin kmes --count 1 --timeout 1
     expect 0 'events/s .* cpus 1 types 4' "$KMESCTL" top --count 1
 }
 
-# Each emit was a process of its own, which has ended.
+# Each earlier emit was a process, which has ended.
 test_emitters() {
     expect 1 'no producer in userspace' "$KMESCTL" emitters --socket @nobody
     "$KMESCTL" emitters >said || fail "emitters: $(cat said)"
-    # Four events, a type that is no UTF-8, and a large event.
+    # Four events, a type that is not UTF-8, and a large event.
     grep -qE '^ +\(6 earlier\) +4 +[0-9]+ +2$' said || fail "emitters: $(cat said)"
     expect 0 '^{"earlier":6,"events":4,"bytes":[0-9]*,"refused":2}$' "$KMESCTL" emitters --json
     "$KMESCTL" emit live --count 1000000 --rate 20 &
@@ -117,7 +155,7 @@ test_emitters() {
     until_true has_gone "$emitter"
 }
 
-# emits PID: it is the latest emitter.
+# emits PID: returns whether the process is the latest emitter.
 emits() {
     "$KMESCTL" emitters --json >said
     head -n 1 said | grep -q "^{\"pid\":$1,\"uid\":$UID,\"events\":[1-9][0-9]*,.*\"refused\":0}\$"
@@ -151,7 +189,7 @@ test_outputs() {
     ends 143 "$STARTED" "print, SIGTERM"
 }
 
-# With the server of test_events: print outlives producers.
+# With the server of test_events: print continues after the end of a producer.
 test_restarts() {
     local signal
     background out "$KMESCTL" print --json
@@ -167,13 +205,13 @@ test_restarts() {
         serve
         "$KMESCTL" emit "after.$signal" || fail "emit after SIG$signal"
         until_true grep -q "after.$signal" out
-        grep -q 'another producer serves' out.err || fail "no news of the next: $(cat out.err)"
+        grep -q 'another producer serves' out.err || fail "no notice: $(cat out.err)"
     done
     kill -TERM "$printer"
     ends 143 "$printer" "print after restarts"
 }
 
-# A stopped printer does not hold the producer up, and says what it has missed.
+# A stopped printer does not block the producer, and reports its losses.
 test_stopped_printer() {
     background out "$KMESCTL" print
     "$KMESCTL" emit before.stop
@@ -222,5 +260,5 @@ wait "$SERVER"
 serve --capacity 64K
 test_stopped_printer
 test_notify
-[ "$failures" -eq 0 ] && echo "all as it should be"
+[ "$failures" -eq 0 ] && echo "passed"
 exit "$((failures > 0))"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <exception>
 #include <string>
 #include <vector>
@@ -15,19 +14,19 @@
 #include "conformance/main/parse_error.h"
 #include "kmesctl/command.h"
 #include "kmesctl/output.h"
+#include "kmesctl/release.h"
 #include "kmod/kmesctl/module.h"
 
 namespace kmes::kmesctl {
 namespace {
 
+using conformance::describe;
 using conformance::did_you_mean;
-using conformance::meant_option;
-using conformance::one_line;
 
 constexpr const char* kStatuses = "Exit status: 0 done; 1 refused or failed; 2 wrong usage.";
 
-// The number of a closed standard descriptor would be reused for another file. This function opens
-// each of them such that an access fails, as for a closed descriptor.
+// Opens each closed standard descriptor in a way that lets accesses fail, as if it were closed.
+// Otherwise the kernel would reuse its number for another file.
 void fill_standard_descriptors() {
     for (int fd = 0; fd <= 2; ++fd) {
         if (fcntl(fd, F_GETFD) == -1) open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
@@ -41,14 +40,15 @@ const CommandEntry* find(const std::string& name) {
     return nullptr;
 }
 
-int print_help(const std::string& text) {
-    fmt::print("{}", text);
-    if (fflush(stdout) == 0 || errno == EPIPE) return kExitDone;
-    throw Failure(kExitFailed, "cannot write to standard output");
+int print(const std::string& text) {
+    Output output;
+    output.add(text);
+    output.flush();
+    return kExitDone;
 }
 
 [[noreturn]] void fail_usage(const std::string& command, const std::string& line) {
-    throw Failure(kExitUsage, fmt::format("{} (kmesctl {}--help says more)", line, command));
+    throw Failure(kExitUsage, fmt::format("{} (see kmesctl {}--help)", line, command));
 }
 
 std::string general_help() {
@@ -56,7 +56,9 @@ std::string general_help() {
     for (const CommandEntry& command : commands())
         app.add_subcommand(command.name, command.summary);
     app.require_subcommand(1);
-    app.footer(std::string("kmesctl COMMAND --help describes a command.\n") + kStatuses);
+    app.footer(std::string("kmesctl COMMAND --help describes a command. kmesctl --version prints "
+                           "the release.\n") +
+               kStatuses);
     return app.help();
 }
 
@@ -68,25 +70,36 @@ int run_command(const CommandEntry& command, const std::vector<std::string>& wor
     try {
         app.parse(std::vector<std::string>(words.rbegin(), words.rend()));
     } catch (const CLI::CallForHelp&) {
-        return print_help(app.help());
+        return print(app.help());
     } catch (const CLI::ParseError& error) {
-        fail_usage(std::string(command.name) + " ",
-                   one_line(error.what()) + meant_option(app, words));
+        fail_usage(std::string(command.name) + " ", describe(error, app));
     }
     return runner();
 }
 
+// Handles a command line that begins with --device, an option that few commands have.
+int run_with_device(const std::vector<std::string>& words) {
+    const std::size_t at = words.front() == "--device" ? 2 : 1;
+    const CommandEntry* command = at < words.size() ? find(words[at]) : nullptr;
+    if (command != nullptr && command->declare != nullptr && words[at] != "emit")
+        fail_usage("", fmt::format("--device is only for emit and the commands of the kernel "
+                                   "module; expected kmesctl {0} without it",
+                                   command->name));
+    return run_module_command(words);
+}
+
 int run(const std::vector<std::string>& words) {
-    if (words.empty()) fail_usage("", "no command; kmesctl COMMAND is right");
+    if (words.empty()) fail_usage("", "no command; expected kmesctl COMMAND");
     const std::string& first = words.front();
-    if (first == "--help" || first == "-h") return print_help(general_help());
+    if (first == "--help" || first == "-h") return print(general_help());
     // The option of the module's commands may come before the command.
-    if (first.starts_with("--device")) return run_module_command(words);
+    if (first.starts_with("--device")) return run_with_device(words);
+    if (first == "--version") return print("kmesctl " KMES_RELEASE "\n");
     const CommandEntry* command = find(first);
     if (command == nullptr) {
         std::vector<std::string_view> names;
         for (const CommandEntry& each : commands()) names.emplace_back(each.name);
-        fail_usage("", fmt::format("\"{}\" is no command{}", first, did_you_mean(names, first)));
+        fail_usage("", fmt::format("\"{}\" is not a command{}", first, did_you_mean(names, first)));
     }
     if (command->declare == nullptr) return run_module_command(words);
     return run_command(*command, {words.begin() + 1, words.end()});
@@ -104,6 +117,7 @@ int main(int count, char** arguments) {
     try {
         return run({arguments + 1, arguments + count});
     } catch (const PipeClosed&) {
+        end_by_stop_signal();
         return kExitDone;
     } catch (const Failure& failure) {
         say(failure.what());

@@ -45,7 +45,7 @@ class Tokens {
   public:
     explicit Tokens(std::string_view bytes) : bytes_(bytes) {}
 
-    // False: there is no token; end() is the reason.
+    // Reads the next token. Returns false if there is none; end() is the reason.
     bool next(Token& token) {
         std::uint64_t first = 0;
         if (!take_number(1, first)) return false;
@@ -56,7 +56,7 @@ class Tokens {
         if (first >= 0xE0) return signed_number(token, first, 1);
         return next_long(token, static_cast<unsigned>(first));
     }
-    // Reads one value and discards it. False: as next(), or the value is too deep.
+    // Reads one value and discards it. Returns false as next() does, or if the value is too deep.
     bool skip(unsigned depth) {
         Token token;
         if (!next(token)) return false;
@@ -171,7 +171,7 @@ class Tokens {
         token.extension = static_cast<std::int8_t>(type);
         return true;
     }
-    // The length has 2 to the power of `power` bytes.
+    // Reads a token whose length field has 2^power bytes.
     bool sized(Token& token, Kind kind, unsigned power) {
         std::uint64_t length = 0;
         if (!take_number(std::size_t{1} << power, length)) return false;
@@ -270,13 +270,13 @@ class Writer {
         return true;
     }
     bool scalar(const Token& token) {
-        // Text that is too long is not built.
+        // Check before the long text is built.
         if (token.bytes.size() > kMsgpackMaxTextBytes - text_.size())
             return ends(MsgpackEnd::kLong);
         return write(scalar_text(token));
     }
-    // A key of JSON is a string: the text of another scalar is quoted. A container is shown by its
-    // bytes. Quoting its text would double the backslashes at each level, at exponential cost.
+    // Writes a key. JSON keys are strings, so the text of another scalar is quoted. A container is
+    // written as its bytes: quoted text would double its backslashes at each level.
     bool key(unsigned depth) {
         const std::size_t start = tokens_.position();
         Token token;
@@ -341,7 +341,7 @@ const char* msgpack_end_text(MsgpackEnd end) {
         case MsgpackEnd::kShort:
             return "the bytes end inside of the value";
         case MsgpackEnd::kReserved:
-            return "0xc1 is no value";
+            return "0xc1 is not a value";
         case MsgpackEnd::kDeep:
             return "too deep to print";
         case MsgpackEnd::kLong:

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -18,14 +19,44 @@ namespace kmes::kmesctl {
 namespace {
 
 volatile sig_atomic_t stop_signal_kept = 0;
+volatile sig_atomic_t is_writing = 0;
+
+// Sends a signal repeatedly. One signal would not suffice: it can come just before a write, or
+// during a write that has already written a part.
+void interrupt_writes() {
+    constexpr itimerval kEvery10Ms = {{0, 10'000}, {0, 10'000}};
+    setitimer(ITIMER_REAL, &kEvery10Ms, nullptr);
+}
 
 void keep(int signal) {
+    const int kept_errno = errno;
     stop_signal_kept = signal;
+    if (is_writing != 0) interrupt_writes();
+    errno = kept_errno;
 }
+
+void do_nothing(int /*signal*/) {}
+
+// While it exists, a kept signal interrupts blocking system calls.
+class Interruptible {
+  public:
+    Interruptible() {
+        is_writing = 1;
+        if (stop_signal() != 0) interrupt_writes();
+    }
+    ~Interruptible() {
+        constexpr itimerval kNever = {};
+        is_writing = 0;
+        if (stop_signal() != 0) setitimer(ITIMER_REAL, &kNever, nullptr);
+    }
+    Interruptible(const Interruptible&) = delete;
+    Interruptible& operator=(const Interruptible&) = delete;
+};
 
 }  // namespace
 
 void Output::flush() {
+    const Interruptible interruptible;
     std::string_view rest = pending_;
     while (!rest.empty()) {
         const ssize_t written = write(STDOUT_FILENO, rest.data(), rest.size());
@@ -72,17 +103,25 @@ void keep_signals(std::initializer_list<int> signals) {
     for (const int signal : signals) {
         if (!is_ignored(signal)) sigaction(signal, &action, nullptr);
     }
+    action.sa_handler = do_nothing;
+    sigaction(SIGALRM, &action, nullptr);
 }
 
 int stop_signal() {
     return stop_signal_kept;
 }
 
+void end_by_signal(int number) {
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    signal(number, SIG_DFL);
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    raise(number);
+}
+
 void end_by_stop_signal() {
-    const int kept = stop_signal();
-    if (kept == 0) return;
-    signal(kept, SIG_DFL);
-    raise(kept);
+    if (const int kept = stop_signal(); kept != 0) end_by_signal(kept);
 }
 
 }  // namespace kmes::kmesctl

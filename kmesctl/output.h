@@ -9,20 +9,21 @@
 
 namespace kmes::kmesctl {
 
-// The reader of the pipe has gone: the command has no more work, and ends with kExitDone.
+// Thrown if the reader of the pipe has closed it. The command then ends with kExitDone, or by the
+// signal that has requested the end.
 struct PipeClosed {};
 
 // Collects text and writes it to standard output by flush().
 class Output {
   public:
     void add(std::string_view text) { pending_ += text; }
-    // The text itself, to append to.
+    // Returns the text, for appending.
     std::string* pending() { return &pending_; }
     std::size_t pending_bytes() const { return pending_.size(); }
     // Throws PipeClosed, or a Failure with the reason: a full disk, a limit, a closed descriptor.
-    // Returns early if a signal has requested the end.
+    // After a signal has requested the end, it drops text that cannot be written without a wait.
     void flush();
-    // Throws PipeClosed if the reader of the pipe has gone, even if nothing is written.
+    // Throws PipeClosed if the reader has closed the pipe, even if there is no text to write.
     static void check_reader();
     // True if standard output is a terminal that understands escape sequences.
     static bool is_terminal();
@@ -33,18 +34,22 @@ class Output {
     std::string pending_;
 };
 
-// Whether the signal has no effect on this process, as the caller of the program has arranged it
-// (nohup, a shell's `&`). It remains so.
+// Returns whether the caller of this program has set the signal to be ignored (nohup, a shell's
+// `&`). kmesctl does not change that.
 bool is_ignored(int signal);
 
-// From now on stop_signal() returns one of these signals after it has arrived, unless it was
-// ignored. A system call that it interrupts returns EINTR.
+// Installs handlers for these signals, except for ignored ones. After one of them has arrived,
+// stop_signal() returns it. An interrupted system call returns EINTR.
 void keep_signals(std::initializer_list<int> signals);
 
 // Returns the signal that has requested the end, or 0.
 int stop_signal();
 
-// Ends this process by the kept signal, as its parent expects. Returns if there is none.
+// Ends this process by this signal, as its parent expects, even if the signal is handled or
+// blocked.
+void end_by_signal(int number);
+
+// Ends this process by the kept signal. Returns if there is none.
 void end_by_stop_signal();
 
 }  // namespace kmes::kmesctl

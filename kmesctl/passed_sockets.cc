@@ -67,19 +67,19 @@ std::vector<PassedSocket> passed_sockets() {
     if (number("LISTEN_PID", *process) != static_cast<std::uint64_t>(getpid())) return {};
     const std::uint64_t count = number("LISTEN_FDS", *count_text);
     if (count > kMostSockets)
-        throw Failure(kExitFailed, fmt::format("LISTEN_FDS is {}; one socket is right, or two with "
+        throw Failure(kExitFailed, fmt::format("LISTEN_FDS is {}; expected one socket, or two with "
                                                "the names attach and emit",
                                                count));
     std::vector<std::string_view> names(count);
     if (names_text && count > 0) names = split(*names_text);
     if (names.size() != count)
-        throw Failure(kExitFailed, fmt::format("LISTEN_FDNAMES is \"{}\", and LISTEN_FDS {}; a "
-                                               "name for each socket is right",
+        throw Failure(kExitFailed, fmt::format("LISTEN_FDNAMES is \"{}\", and LISTEN_FDS is {}; "
+                                               "expected a name for each socket",
                                                *names_text, count));
     std::vector<PassedSocket> sockets;
     for (std::size_t i = 0; i < count; ++i) {
         const int fd = kFirstFd + static_cast<int>(i);
-        // Later the number may be another file of this process.
+        // Check now: later the number may be that of another file of this process.
         if (fcntl(fd, F_GETFD) < 0)
             throw Failure(
                 kExitFailed,

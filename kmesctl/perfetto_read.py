@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""perfetto_read.py SCHEMA TRACE: prints a trace, a packet a line, by the schema alone.
+"""perfetto_read.py SCHEMA TRACE: prints a trace, one packet per line.
 
-It reads the text of the schema and the wire format of Protocol Buffers, and knows nothing of the
-program that wrote the trace. A field that the schema does not have, or has with another type, ends
-it with one line and status 1.
+It reads the text of the schema and the wire format of Protocol Buffers, and shares no code with the
+program that wrote the trace. It exits with one line and status 1 if the schema does not have a
+field, or has it with another type.
 """
 import re
 import sys
@@ -43,7 +43,7 @@ def varint(data, at):
     value = shift = 0
     while True:
         if at == len(data) or shift > 63:
-            fail("a number is cut, or longer than 64 bits")
+            fail("a number is truncated, or longer than 64 bits")
         value |= (data[at] & 0x7F) << shift
         at, shift = at + 1, shift + 7
         if data[at - 1] < 0x80:
@@ -57,10 +57,10 @@ class Reader:
     def number(self, of, field, value):
         if of in self.enums:
             if value not in self.enums[of]:
-                fail(f"{field} is {value}, which {of} does not have")
+                fail(f"{field} is {value}, which is not a value of {of}")
             return self.enums[of][value]
         if of not in SCALARS or value >> SCALARS[of]:
-            fail(f"{field} is a number, or too large; {of} is right")
+            fail(f"{field} is a number; expected a valid {of}")
         return str(value)
 
     def piece(self, of, field, value):
@@ -68,9 +68,9 @@ class Reader:
             try:
                 return '"' + value.decode() + '"'
             except UnicodeDecodeError:
-                fail(f"{field} is no UTF-8")
+                fail(f"{field} is not UTF-8")
         if of not in self.messages:
-            fail(f"{field} is a piece of bytes; {of} is right")
+            fail(f"{field} is bytes; expected {of}")
         return "{" + self.message(of, value) + "}"
 
     def message(self, name, data):
@@ -89,7 +89,7 @@ class Reader:
                 parts.append(f"{field}={self.number(of, field, value)}")
             elif wire == BYTES:
                 if value > len(data) - at:
-                    fail(f"{field} is cut")
+                    fail(f"{field} is truncated")
                 parts.append(f"{field}={self.piece(of, field, data[at:at + value])}")
                 at += value
             else:

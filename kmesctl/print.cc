@@ -48,14 +48,14 @@ PayloadForm form_option(const std::string& text) {
     if (text == "none") return PayloadForm::kNone;
     throw Failure(
         kExitUsage,
-        fmt::format("--payload is \"{}\"; auto, text, hex, msgpack or none is right", text));
+        fmt::format("--payload is \"{}\"; expected auto, text, hex, msgpack or none", text));
 }
 
 bool color_option(const std::string& text) {
     if (text == "auto") return Output::wants_colors();
     if (text == "always" || text == "never") return text == "always";
     throw Failure(kExitUsage,
-                  fmt::format("--color is \"{}\"; auto, always or never is right", text));
+                  fmt::format("--color is \"{}\"; expected auto, always or never", text));
 }
 
 Filter filter_option(const PrintOptions& options) {
@@ -64,14 +64,14 @@ Filter filter_option(const PrintOptions& options) {
         const auto ranges = parse_cpus(text);
         if (!ranges)
             throw Failure(kExitUsage,
-                          fmt::format("--cpu is \"{}\"; CPUs such as 0,2-5 are right", text));
+                          fmt::format("--cpu is \"{}\"; expected CPUs such as 0,2-5", text));
         filter.cpus.insert(filter.cpus.end(), ranges->begin(), ranges->end());
     }
     for (const std::string& text : options.origins) {
         const auto origin = parse_origin(text);
         if (!origin)
-            throw Failure(kExitUsage, fmt::format("--origin is \"{}\"; userspace, kmes, kacs, lcs "
-                                                  "or a number from 0 to 255 is right",
+            throw Failure(kExitUsage, fmt::format("--origin is \"{}\"; expected userspace, kmes, "
+                                                  "kacs, lcs or a number from 0 to 255",
                                                   text));
         filter.origins.push_back(*origin);
     }
@@ -104,12 +104,15 @@ class Printer {
                           ? KMES_NO_TIMEOUT
                           : kNsPerSecond *
                                 number_option("--timeout", options.timeout, 1, kMostSeconds)),
-          source_([this](const std::string& news) { news_.push_back(news); }),
+          source_([this](const std::string& notice) { notices_.push_back(notice); }),
+          first_session_(source_.session()),
           merge_(open_merge(source_.set())) {}
 
     int run() {
+        check_cpus();
         const std::uint64_t begin_ns = kmes_clock_monotonic_ns();
         while (stop_signal() == 0 && printed_ < most_) {
+            follow_cpus();
             const unsigned count = print_some();
             if (kmes_clock_monotonic_ns() - begin_ns >= timeout_ns_) {
                 print_held();
@@ -137,23 +140,47 @@ class Printer {
             ++count;
         }
         output_.flush();
-        if (count == 0 && kmes_merge_due_ns(merge_.get()) == KMES_NO_TIMEOUT) tell_news();
+        if (count == 0 && kmes_merge_due_ns(merge_.get()) == KMES_NO_TIMEOUT) print_notices();
         return count;
     }
 
-    // The events that the merge holds have been published, so a timeout does not omit them.
+    // Prints the events that the merge holds. They have been published, so a timeout must not omit
+    // them.
     void print_held() {
         kmes_merge_flush(merge_.get());
         const std::uint64_t begun_ns = kmes_clock_monotonic_ns();
         while (print_some() != 0 && kmes_clock_monotonic_ns() - begun_ns < kLastReadNs) continue;
     }
 
+    // Throws a Failure if --cpu has a CPU that does not exist.
+    void check_cpus() const {
+        for (const auto& [first, last] : filter_.cpus) {
+            if (first >= source_.cpus())
+                throw Failure(kExitUsage,
+                              fmt::format("--cpu has CPU {}; this producer has {}, numbered from 0",
+                                          first, counted(source_.cpus(), "CPU")));
+        }
+    }
+
+    void follow_cpus() {
+        const auto places = [this] {
+            print_held();
+            std::vector<kmes_reader_place> all;
+            for (unsigned cpu = 0; cpu < source_.cpus(); ++cpu)
+                all.push_back(kmes_merge_get_place(merge_.get(), cpu));
+            return all;
+        };
+        if (source_.follow_cpus(places, [this] { merge_.reset(); }))
+            merge_ = open_merge(source_.set());
+    }
+
     void take(const kmes_event_view& event) {
         const std::uint64_t session = kmes_merge_get_place(merge_.get(), event.cpu_id).session;
         if (session != session_) {
-            if (session_ != 0) tell_news();
+            if (session_ != 0) print_notices();
             session_ = session;
         }
+        enter_session(event.cpu_id, session);
         // A loss is reported even if the event after it is filtered out.
         if (event.lost_before > 0 && filter_.has_cpu(event.cpu_id))
             append_loss_line(event, style_, output_.pending());
@@ -162,20 +189,29 @@ class Printer {
         ++printed_;
     }
 
-    // After the lines of the earlier producer, some of which the merge may still hold when the
-    // news come.
-    void tell_news() {
-        if (news_.empty()) return;
+    // The sequence numbers of the CPU restart here.
+    void enter_session(unsigned cpu, std::uint64_t session) {
+        if (cpu >= sessions_.size()) sessions_.resize(cpu + 1, first_session_);
+        if (sessions_[cpu] == session) return;
+        sessions_[cpu] = session;
+        if (style_.is_json && filter_.has_cpu(cpu))
+            append_session_line(cpu, session, output_.pending());
+    }
+
+    // Call it after the lines of the earlier producer: when a notice comes, the merge may still
+    // hold some of that producer's events.
+    void print_notices() {
+        if (notices_.empty()) return;
         output_.flush();
-        for (const std::string& news : news_) say(news);
-        news_.clear();
+        for (const std::string& notice : notices_) say(notice);
+        notices_.clear();
     }
 
     int finish() {
         end_by_stop_signal();
         if (most_ == UINT64_MAX || printed_ >= most_) return kExitDone;
         throw Failure(kExitFailed,
-                      fmt::format("--timeout is over: {} of {} events have come", printed_, most_));
+                      fmt::format("--timeout is over: {} of {} events printed", printed_, most_));
     }
 
     const LineStyle style_;
@@ -184,10 +220,12 @@ class Printer {
     const std::uint64_t timeout_ns_;
     std::uint64_t printed_ = 0;
     std::uint64_t session_ = 0;  // of the last event
-    std::vector<std::string> news_;
+    std::vector<std::string> notices_;
     Output output_;
     Source source_;
-    const Merge merge_;
+    const std::uint64_t first_session_;
+    std::vector<std::uint64_t> sessions_;  // of the last event of each CPU
+    Merge merge_;
 };
 
 int print(const PrintOptions& options) {
@@ -207,22 +245,23 @@ Runner declare_print(CLI::App& app) {
     auto options = std::make_shared<PrintOptions>();
     const auto takes_all = CLI::MultiOptionPolicy::TakeAll;
     add_socket_option(app, &options->socket);
-    app.add_option("--cpu", options->cpus, "only these CPUs, such as 0,2-5")
+    app.add_option("--cpu", options->cpus, "print only these CPUs, such as 0,2-5")
         ->type_name("LIST")
         ->multi_option_policy(takes_all)
         ->expected(1);
-    app.add_option("--origin", options->origins,
-                   "only this origin class: userspace, kmes, kacs, lcs or a number; repeatable")
+    app.add_option(
+           "--origin", options->origins,
+           "print only this origin class: userspace, kmes, kacs, lcs or a number; repeatable")
         ->type_name("CLASS")
         ->multi_option_policy(takes_all)
         ->expected(1);
     app.add_option("--type", options->types,
-                   "only types that match this shell pattern; repeatable: any of them")
+                   "print only types that match this shell pattern; repeatable: any of them")
         ->type_name("GLOB")
         ->multi_option_policy(takes_all)
         ->expected(1);
     app.add_option("--field", options->fields,
-                   "only payloads in MessagePack with this value, such as user.name=eve; "
+                   "print only payloads in MessagePack with this value, such as user.name=eve; "
                    "repeatable: all of them")
         ->type_name("PATH=VALUE")
         ->multi_option_policy(takes_all)
@@ -236,9 +275,11 @@ Runner declare_print(CLI::App& app) {
         ->type_name("WHEN");
     app.add_option("--count", options->count, "end after N printed events")->type_name("N");
     app.add_option("--timeout", options->timeout,
-                   "end after so many seconds; status 1 if --count events have not come")
+                   "end after N seconds; status 1 if fewer than --count events were printed")
         ->type_name("SECONDS");
-    app.add_flag("--json", options->is_json, "one JSON object a line, also for a loss");
+    app.add_flag("--json", options->is_json,
+                 "one JSON object per line, also for a loss, and for the start of "
+                 "another producer");
     app.footer(
         "Events come in the order of their timestamps. For that, print holds an event for at most\n"
         "10 ms while another CPU has none.\n"

@@ -45,7 +45,7 @@ class Recording {
   public:
     Recording(RecordFilesOptions options, std::uint64_t sync_ns)
         : sync_ns_(sync_ns),
-          source_([](const std::string& news) { say(news); }, {kWatermarkBytes, kWatermarkNs}),
+          source_([](const std::string& notice) { say(notice); }, {kWatermarkBytes, kWatermarkNs}),
           files_(std::move(options), record_header(source_, source_.session(0))) {}
 
     unsigned cpus() const { return source_.cpus(); }
@@ -54,6 +54,7 @@ class Recording {
         std::uint64_t synced_ns = kmes_clock_monotonic_ns();
         while (stop_signal() == 0) {
             source_.wait(std::min(sync_ns_, kLongestWaitNs));
+            follow_cpus();
             read_some();
             if (kmes_clock_monotonic_ns() - synced_ns < sync_ns_) continue;
             files_.sync();
@@ -61,20 +62,27 @@ class Recording {
         }
         const auto never = [] { return false; };
         is_cut_ = source_.read_backlog(take_, never) != Backlog::read;
+        if (follow_cpus()) is_cut_ = source_.read_backlog(take_, never) != Backlog::read;
         files_.close();
     }
 
-    // The line at the end of a recording, whatever the cause of the end.
+    // Returns the line at the end of each recording.
     std::string summary() const {
         return fmt::format(
-            "{} events in {} file{}, {} lost, {} corrupt places skipped{}{}", files_.events(),
-            files_.files(), files_.files() == 1 ? "" : "s", files_.lost(), source_.corrupt(),
+            "{}, {} lost, {} skipped{}{}", files_.text_of_events(), files_.lost(),
+            counted(source_.corrupt(), "corrupt place"),
             is_cut_ ? "; the producer did not stop, and later events were unread" : "",
             text_of_unread(source_.unread_cpus()));
     }
-    bool is_complete() const { return source_.unread_cpus() == 0; }
+    bool is_complete() const { return source_.unread_cpus() == 0 && files_.is_whole(); }
 
   private:
+    bool follow_cpus() {
+        if (!source_.follow_cpus()) return false;
+        files_.set_cpus(source_.cpus());
+        return true;
+    }
+
     unsigned read_some() {
         const unsigned count = source_.consume(kEventsAtATime, take_);
         files_.rotate_if_old();
@@ -99,8 +107,8 @@ RecordFilesOptions files_of(const RecordOptions& options) {
     if (!options.rotate_size.empty()) {
         const auto bytes = parse_bytes(options.rotate_size);
         if (!bytes || *bytes < 4096)
-            throw Failure(kExitUsage, fmt::format("--rotate-size is \"{}\"; a number of bytes from "
-                                                  "4096 is right, such as 64M",
+            throw Failure(kExitUsage, fmt::format("--rotate-size is \"{}\"; expected a number of "
+                                                  "bytes from 4096 on, such as 64M",
                                                   options.rotate_size));
         files.rotate_bytes = *bytes;
     }
@@ -109,9 +117,7 @@ RecordFilesOptions files_of(const RecordOptions& options) {
             number_option("--rotate-time", options.rotate_time, 1, 86400 * 366) * kNsPerSecond;
     if (!options.keep.empty()) files.keep = number_option("--keep", options.keep, 1, 1'000'000);
     if (files.keep != 0 && files.rotate_bytes == 0 && files.rotate_ns == 0)
-        throw Failure(kExitUsage,
-                      "--keep without --rotate-size or --rotate-time keeps one file; "
-                      "one of them is right beside it");
+        throw Failure(kExitUsage, "--keep needs --rotate-size or --rotate-time");
     return files;
 }
 
@@ -137,13 +143,14 @@ int record(const RecordOptions& options) {
     const std::uint64_t sync_ns = number_option("--sync", options.sync, 1, 3'600'000) * kNsPerMs;
     choose_socket(options.socket);
     keep_signals({SIGTERM, SIGINT, SIGHUP});
+    // SIGUSR2 requests a snapshot, but this recorder writes everything.
+    signal(SIGUSR2, SIG_IGN);
     Recording recording(files, sync_ns);
-    say(fmt::format("records {} CPUs to {}", recording.cpus(), files.path));
+    say(fmt::format("records {} to {}", counted(recording.cpus(), "CPU"), files.path));
     try {
         recording.run();
     } catch (const Failure& failure) {
-        throw Failure(failure.status,
-                      fmt::format("{} ({} were read)", failure.what(), recording.summary()));
+        throw Failure(failure.status, fmt::format("{} ({})", failure.what(), recording.summary()));
     }
     say(recording.summary());
     return recording.is_complete() ? kExitDone : kExitFailed;
@@ -171,6 +178,12 @@ void add_reasons(CLI::App& app, RecordOptions* options, CLI::Option* snapshot) {
         ->needs(snapshot);
 }
 
+// A recording cannot go to a pipe, because the recorder waits until the disk has the data.
+std::string wrong_file(const std::string& path) {
+    return path == "-" ? "a recording cannot go to standard output; ./- is a file of this name"
+                       : wrong_path(path);
+}
+
 }  // namespace
 
 Runner declare_record(CLI::App& app) {
@@ -178,24 +191,25 @@ Runner declare_record(CLI::App& app) {
     app.add_option("-o,--output", options->output,
                    "the file, which must not exist; with rotation FILE.1, FILE.2 and so on")
         ->type_name("FILE")
+        ->check(wrong_file)
         ->required();
     add_socket_option(app, &options->socket);
     auto* snapshot = app.add_flag("--snapshot", options->is_snapshot,
                                   "write nothing until SIGUSR2 or one of the reasons below; then "
-                                  "write what the rings hold, and end");
+                                  "write the content of the rings, and end");
     app.add_option("--rotate-size", options->rotate_size,
-                   "begin the next file when this one has so many bytes")
+                   "begin the next file when this one has this number of bytes")
         ->type_name("BYTES")
         ->excludes(snapshot);
     app.add_option("--rotate-time", options->rotate_time,
-                   "begin the next file when this one is so old")
+                   "begin the next file when this one has this age")
         ->type_name("SECONDS")
         ->excludes(snapshot);
     app.add_option("--keep", options->keep, "remove all but the last N files of the rotation")
         ->type_name("N")
         ->excludes(snapshot);
     app.add_option("--sync", options->sync,
-                   "write what was read, and wait for the disk, at this interval (default 1000)")
+                   "write to the file, and wait for the disk, at this interval (default 1000)")
         ->type_name("MS")
         ->excludes(snapshot);
     add_reasons(app, options.get(), snapshot);

@@ -20,7 +20,7 @@ namespace {
 [[noreturn]] void refuse_to_create(const std::string& path, int error) {
     throw Failure(kExitFailed,
                   error == EEXIST
-                      ? fmt::format("{} exists; a name that no file has is right", path)
+                      ? fmt::format("{} exists; expected the name of a new file", path)
                       : fmt::format("cannot create {}: {}", path, std::strerror(error)));
 }
 
@@ -41,9 +41,11 @@ void RecordFiles::open_next() {
     std::fill(sessions_.begin(), sessions_.end(), header_.session);
     if (const int error = writer_.open(path_, header_); error != 0) refuse_to_create(path_, -error);
     opened_ns_ = kmes_clock_monotonic_ns();
-    kept_.push_back(path_);
+    kept_.push_back({path_});
     while (options_.keep != 0 && kept_.size() > options_.keep) {
-        unlink(kept_.front().c_str());
+        unlink(kept_.front().path.c_str());
+        ++files_removed_;
+        events_removed_ += kept_.front().events;
         kept_.pop_front();
     }
 }
@@ -53,6 +55,13 @@ void RecordFiles::check(int error) {
     throw Failure(kExitFailed,
                   fmt::format("cannot write {}: {}; it has everything up to its last whole block",
                               path_, std::strerror(-error)));
+}
+
+void RecordFiles::set_cpus(unsigned cpus) {
+    if (cpus <= header_.cpus) return;
+    header_.cpus = cpus;
+    sessions_.resize(cpus, header_.session);
+    check(writer_.set_cpus(cpus));
 }
 
 void RecordFiles::enter_session(unsigned cpu, std::uint64_t session) {
@@ -65,18 +74,30 @@ void RecordFiles::add(const kmes_event_view& event) {
     if (event.lost_before != 0)
         add_loss({event.cpu_id, event.sequence - event.lost_before, event.lost_before});
     const auto* bytes = reinterpret_cast<const std::byte*>(event.type) - KMES_EVENT_FIXED_BYTES;
-    check(writer_.add_event({bytes, event.event_size}));
     ++events_;
+    check(writer_.add_event({bytes, event.event_size}));
 }
 
 void RecordFiles::add_loss(const record::Loss& loss) {
-    check(writer_.add_loss(loss));
     lost_ += loss.count;
+    check(writer_.add_loss(loss));
 }
 
 void RecordFiles::rotate() {
-    check(writer_.close());
+    finish_file();
     open_next();
+}
+
+void RecordFiles::finish_file() {
+    check(writer_.flush());
+    if (writer_.is_removed()) {
+        kept_.pop_back();
+        ++files_lost_;
+        events_lost_ += writer_.written_events();
+    } else {
+        kept_.back().events = writer_.written_events();
+    }
+    check(writer_.close());
 }
 
 void RecordFiles::rotate_if_large() {
@@ -93,7 +114,24 @@ void RecordFiles::sync() {
 }
 
 void RecordFiles::close() {
-    check(writer_.close());
+    finish_file();
+}
+
+std::string RecordFiles::text_of_events() const {
+    std::uint64_t events = writer_.is_open() ? writer_.written_events() : 0;
+    for (const File& file : kept_) events += file.events;
+    std::string text =
+        fmt::format("{} in {}", counted(events, "event"), counted(kept_.size(), "file"));
+    if (files_removed_ != 0)
+        text += fmt::format("; --keep has removed {} with {}", counted(files_removed_, "file"),
+                            counted(events_removed_, "event"));
+    if (files_lost_ != 0)
+        text += fmt::format("; another process has removed {} with {} during the recording",
+                            counted(files_lost_, "file"), counted(events_lost_, "event"));
+    const std::uint64_t unwritten = events_ - events - events_removed_ - events_lost_;
+    if (unwritten != 0)
+        text += fmt::format("; not written: {} that were read", counted(unwritten, "event"));
+    return text;
 }
 
 record::FileHeader record_header(const Source& source, std::uint64_t session) {

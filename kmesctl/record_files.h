@@ -29,6 +29,8 @@ class RecordFiles {
     // Without rotation the file is `path`, otherwise PATH.1, PATH.2 and so on.
     RecordFiles(RecordFilesOptions options, record::FileHeader header);
 
+    // The producer has this number of CPUs from now on.
+    void set_cpus(unsigned cpus);
     // The next items of this CPU are from this producer. Adds an item if the producer is new in the
     // file.
     void enter_session(unsigned cpu, std::uint64_t session);
@@ -41,33 +43,49 @@ class RecordFiles {
     void sync();
     void close();
 
-    std::uint64_t files() const { return number_; }
-    // The number of added events, including those in files that a rotation has removed.
+    // Returns a description of the events in the files, for example "2 events in 1 file". It also
+    // has the events of removed files, and those of a block that could not be written.
+    std::string text_of_events() const;
+    // The number of added events, whether or not a file still has them.
     std::uint64_t events() const { return events_; }
+    // Returns false if a file was removed while the recorder wrote to it.
+    bool is_whole() const { return files_lost_ == 0; }
     std::uint64_t lost() const { return lost_; }
     const std::string& path() const { return path_; }
 
   private:
+    struct File {
+        std::string path;
+        std::uint64_t events = 0;  // of a file that is complete
+    };
+
     void open_next();
     void rotate();
+    void finish_file();
     void check(int error);
 
     const RecordFilesOptions options_;
     record::FileHeader header_;
     record::Writer writer_;
     std::string path_;
-    std::deque<std::string> kept_;
+    std::deque<File> kept_;                // the last one is that of writer_
     std::vector<std::uint64_t> sessions_;  // of each CPU, in this file
     std::uint64_t number_ = 0;
     std::uint64_t opened_ns_ = 0;
-    std::uint64_t events_ = 0;
+    std::uint64_t events_ = 0;  // that were added
     std::uint64_t lost_ = 0;
+    // Files that --keep has removed, and files that another process removed while they were
+    // written.
+    std::uint64_t files_removed_ = 0;
+    std::uint64_t events_removed_ = 0;
+    std::uint64_t files_lost_ = 0;
+    std::uint64_t events_lost_ = 0;
 };
 
 // Makes the header of a recording: the producer, and the capacity of its rings.
 record::FileHeader record_header(const Source& source, std::uint64_t session);
 
-// What the last line of a recording says of CPUs that could not be read; empty for 0.
+// Returns the part of a recording's last line about CPUs that could not be read; empty for 0.
 std::string text_of_unread(unsigned cpus);
 
 // Throws a Failure of kExitFailed if `path` exists, or cannot be created.

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
-// kmesctl record: the events of a producer are in the file, whatever ends the recording.
+// Tests that kmesctl record writes the events of a producer, for each cause of its end.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -23,6 +22,7 @@ namespace kmes::kmesctl {
 namespace {
 
 using record::testing::bytes_of_file;
+using record::testing::event_of;
 using record::testing::Folder;
 using record::testing::Read;
 using record::testing::read_all;
@@ -31,6 +31,7 @@ using testing::file_limit;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Kmesctl;
+using testing::memory_limit;
 using testing::numbers;
 using testing::small_rings;
 using testing::wait_until;
@@ -73,6 +74,13 @@ TEST_F(RecordCommand, HasAllEventsAndSaysSo) {
     EXPECT_EQ(read().wrong, "");
 }
 
+TEST_F(RecordCommand, RefusesADashAsAFile) {
+    Kmesctl recorder({"record", "-o", "-", "--socket", address()}, log());
+    EXPECT_EQ(recorder.finish(0), 2);
+    EXPECT_THAT(recorder.log(), HasSubstr("a recording cannot go to standard output"));
+    EXPECT_NE(access("-", F_OK), 0);
+}
+
 TEST_F(RecordCommand, KeepsWhatWasSyncedWhenItIsKilled) {
     emit(100);
     Kmesctl recorder(words(), log());
@@ -103,6 +111,25 @@ TEST_F(RecordCommand, RecordsALossWhereItHappened) {
     EXPECT_THAT(recorder.log(), HasSubstr(fmt::format("{} lost", lost)));
 }
 
+// The ring is empty when it attaches, and is overwritten several times before it reads.
+TEST_F(RecordCommand, RecordsALossBeforeTheFirstEvent) {
+    Kmesctl recorder(words(), log());
+    ASSERT_TRUE(wait_until([&] { return testing::is_waited_for(producer_, 0); }));
+    kill(recorder.pid(), SIGSTOP);
+    emit(2000);
+    kill(recorder.pid(), SIGCONT);
+    ASSERT_TRUE(wait_until([&] {
+        const Read now = read();
+        return !now.sequences.empty() && now.sequences.back() == 2000;
+    })) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    const Read all = read();
+    ASSERT_EQ(all.losses.size(), 1u);
+    EXPECT_EQ(all.losses[0].first_sequence, 1u);
+    EXPECT_EQ(all.losses[0].count + all.sequences.size(), 2000u);
+    EXPECT_THAT(recorder.log(), HasSubstr(fmt::format("{} lost", all.losses[0].count)));
+}
+
 TEST_F(RecordCommand, EndsWithOneLineAndAReadableFileAtALimit) {
     emit(100);
     Kmesctl recorder(words(), log(), file_limit(4096));
@@ -111,7 +138,7 @@ TEST_F(RecordCommand, EndsWithOneLineAndAReadableFileAtALimit) {
     EXPECT_EQ(read().wrong, "");
 }
 
-// The sequence numbers of the second producer restart; the file says where.
+// The sequence numbers of the second producer restart, and the file has the place.
 TEST_F(RecordCommand, RecordsWhereAnotherProducerBegins) {
     const std::string next = address() + "-next";
     auto first = std::make_unique<Producer>(small_rings());
@@ -137,11 +164,48 @@ TEST_F(RecordCommand, RecordsWhereAnotherProducerBegins) {
     EXPECT_THAT(all.losses, IsEmpty());
 }
 
+// Serves one CPU, then two, then one.
+TEST_F(RecordCommand, RecordsTheCpusThatEachProducerHas) {
+    const std::string socket = address() + "-cpus";
+    std::unique_ptr<Producer> producer;
+    const auto serve = [&](unsigned cpus) {
+        producer.reset();
+        ProducerOptions options = small_rings();
+        options.cpus = cpus;
+        producer = testing::serve(options, socket);
+        for (unsigned cpu = 0; cpu < cpus; ++cpu) {
+            for (unsigned i = 0; i < 10; ++i) EXPECT_EQ(producer->emit(cpu, "t"), 0);
+        }
+    };
+    serve(1);
+    Kmesctl recorder({"record", "-o", file(), "--socket", socket, "--sync", "1"}, log());
+    ASSERT_TRUE(wait_for_events(10)) << recorder.log();
+    serve(2);
+    ASSERT_TRUE(wait_for_events(30)) << recorder.log();
+    serve(1);
+    ASSERT_TRUE(wait_for_events(40)) << recorder.log();
+    ASSERT_TRUE(recorder.says("the producer has 1 CPU now, and had 2")) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    EXPECT_THAT(recorder.log(), HasSubstr("the producer has 2 CPUs now, and had 1"));
+    EXPECT_THAT(recorder.log(),
+                HasSubstr("40 events in 1 file, 0 lost, 0 corrupt places skipped\n"));
+    EXPECT_EQ(recorder.log().find("cannot be read"), std::string::npos) << recorder.log();
+    record::Reader reader;
+    std::string wrong;
+    ASSERT_TRUE(reader.open(record::open_file(file(), &wrong), &wrong)) << wrong;
+    EXPECT_EQ(reader.header().cpus, 2u);
+    EXPECT_EQ(read().sequences.size(), 40u);
+    EXPECT_EQ(read().sessions.size(), 3u);
+}
+
 TEST_F(RecordCommand, RotatesAndKeepsTheLastFiles) {
     Kmesctl recorder(words({"--rotate-size", "4096", "--keep", "2"}), log());
     ASSERT_TRUE(wait_until([&] {
         emit(20);
-        return std::filesystem::exists(file() + ".5");
+        for (unsigned number = 5; number < 1000; ++number) {
+            if (std::filesystem::exists(fmt::format("{}.{}", file(), number))) return true;
+        }
+        return false;
     })) << recorder.log();
     EXPECT_EQ(recorder.finish(SIGTERM), 0);
     unsigned files = 0;
@@ -197,10 +261,10 @@ TEST_F(RecordCommand, HasTheCapacityOfTheRings) {
     EXPECT_EQ(reader.header().capacity_bytes, small_rings().capacity_bytes);
 }
 
-// As nohup starts it.
+// As with nohup.
 TEST_F(RecordCommand, ContinuesAfterASignalThatIsIgnored) {
     Kmesctl recorder(words(), log(), [] { signal(SIGHUP, SIG_IGN); });
-    ASSERT_TRUE(recorder.says("records 1 CPUs")) << recorder.log();
+    ASSERT_TRUE(recorder.says("records 1 CPU to")) << recorder.log();
     kill(recorder.pid(), SIGHUP);
     emit(10);
     ASSERT_TRUE(wait_for_events(10)) << recorder.log();
@@ -220,7 +284,7 @@ TEST_F(RecordCommand, NeedsNoStandardError) {
     }
 }
 
-// The signal has come before the first event.
+// The signal comes before the first event.
 TEST_F(RecordCommand, ASignalEndsAReplayWithoutAPace) {
     emit(100);
     Kmesctl recorder(words(), log());
@@ -235,41 +299,169 @@ TEST_F(RecordCommand, ASignalEndsAReplayWithoutAPace) {
     };
     Kmesctl replay({"replay", file(), "--socket", address() + "-again", "--as-fast-as-possible"},
                    folder_.path("replay.log"), with_a_signal);
-    EXPECT_EQ(replay.finish(0), 0);
-    EXPECT_THAT(replay.log(), HasSubstr("0 events emitted, 0 refused"));
+    EXPECT_EQ(replay.finish(0), -1 - SIGTERM);
+    EXPECT_THAT(replay.log(), HasSubstr("0 of 100 events emitted, 0 refused"));
+}
+
+// Two events, ten hours apart, and a loss between them.
+class ReplayCommand : public ::testing::Test {
+  protected:
+    ReplayCommand() {
+        record::FileHeader header;
+        header.cpus = 2;
+        record::Writer writer;
+        EXPECT_EQ(writer.open(file_, header), 0);
+        EXPECT_EQ(writer.add_event(event_of(1, 0, "first", "")), 0);
+        EXPECT_EQ(writer.add_loss({0, 2, 36'000'000'000'000 - 2}), 0);
+        EXPECT_EQ(writer.add_event(event_of(36'000'000'000'000, 0, "second", "")), 0);
+        EXPECT_EQ(writer.close(), 0);
+    }
+    std::vector<std::string> words(const std::vector<std::string>& more) const {
+        std::vector<std::string> words = {"replay", file_, "--socket", address()};
+        words.insert(words.end(), more.begin(), more.end());
+        return words;
+    }
+    std::string log() const { return folder_.path("log"); }
+
+    const Folder folder_;
+    const std::string file_ = folder_.path("events");
+};
+
+TEST_F(ReplayCommand, SaysWhatTheRecordingLost) {
+    Kmesctl replay(words({"--as-fast-as-possible"}), log());
+    EXPECT_TRUE(replay.says("2 events emitted, 0 refused; not replayed: 35999999999998 events"))
+        << replay.log();
+    EXPECT_EQ(replay.finish(SIGTERM), 0);
+}
+
+TEST_F(ReplayCommand, ASignalBeforeTheLastEventIsItsStatus) {
+    Kmesctl replay(words({}), log());
+    ASSERT_TRUE(replay.says("replays at")) << replay.log();
+    Kmesctl reader({"print", "--count", "1", "--socket", address()}, folder_.path("print.log"),
+                   [] { dup2(STDERR_FILENO, STDOUT_FILENO); });
+    ASSERT_EQ(reader.finish(0), 0) << reader.log();
+    EXPECT_EQ(replay.finish(SIGINT), -1 - SIGINT);
+    EXPECT_THAT(replay.log(), HasSubstr("1 of 2 events emitted, 0 refused"));
+}
+
+TEST_F(ReplayCommand, WaitsForAReaderOfEveryRing) {
+    Kmesctl replay(words({"--wait", "--as-fast-as-possible", "--capacity", "64K"}), log());
+    ASSERT_TRUE(replay.says("with 2 rings of 65536 bytes")) << replay.log();
+    Kmesctl first({"record", "-o", folder_.path("again"), "--socket", address()},
+                  folder_.path("record.log"));
+    EXPECT_TRUE(replay.says("2 events emitted")) << replay.log();
+    EXPECT_EQ(first.finish(SIGTERM), 0);
+    EXPECT_EQ(replay.finish(SIGTERM), 0);
+    EXPECT_EQ(read_all(bytes_of_file(folder_.path("again"))).sequences, numbers(1, 2));
+    Kmesctl alone(words({"--wait", "--as-fast-as-possible"}), folder_.path("alone"));
+    ASSERT_TRUE(alone.says("replays at")) << alone.log();
+    EXPECT_EQ(alone.finish(SIGTERM), -1 - SIGTERM);
+    EXPECT_THAT(alone.log(), HasSubstr("0 of 2 events emitted"));
 }
 
 // The address space has room for the mapping of one CPU.
 TEST(RecordOfSeveralCpus, SaysWhichOneCannotBeRead) {
     if (record::testing::is_sanitized()) GTEST_SKIP() << "a sanitizer needs terabytes";
     constexpr std::uint64_t kCapacityBytes = std::uint64_t{64} << 20;
-    const auto little_memory = [] {
-        const rlimit limit = {3 * kCapacityBytes, 3 * kCapacityBytes};
-        if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(98);
-    };
     ProducerOptions options = small_rings();
     options.cpus = 2;
     options.capacity_bytes = kCapacityBytes;
-    Producer producer(options);
-    ASSERT_EQ(producer.start_without_registry(), 0);
     const std::string socket = address() + "-large";
-    producer.serve(socket);
+    const auto producer = testing::serve(options, socket);
     const Folder folder;
     for (const std::string& how : {std::string("--sync=1"), std::string("--snapshot")}) {
         const std::string file = folder.path("events" + how);
         Kmesctl recorder({"record", "-o", file, "--socket", socket, how}, folder.path("log"),
-                         little_memory);
+                         memory_limit(3 * kCapacityBytes));
         ASSERT_TRUE(recorder.says("events" + how)) << recorder.log();
         EXPECT_EQ(recorder.finish(how == "--snapshot" ? SIGUSR2 : SIGTERM), 1);
         EXPECT_THAT(recorder.log(), HasSubstr("; 1 CPU could not be read"));
     }
 }
 
+// The address space has room for three mappings. A set of the next producer's CPUs needs two in
+// addition to those of the earlier set.
+TEST(RecordOfSeveralCpus, SaysWhichOfTheNextProducerAreNotRead) {
+    if (record::testing::is_sanitized()) GTEST_SKIP() << "a sanitizer needs terabytes";
+    constexpr std::uint64_t kCapacityBytes = std::uint64_t{64} << 20;
+    const std::string socket = address() + "-more";
+    std::unique_ptr<Producer> producer;
+    const auto serve = [&](unsigned cpus) {
+        producer.reset();
+        ProducerOptions options = small_rings();
+        options.cpus = cpus;
+        options.capacity_bytes = kCapacityBytes;
+        producer = testing::serve(options, socket);
+    };
+    serve(2);
+    const Folder folder;
+    Kmesctl recorder({"record", "-o", folder.path("events"), "--socket", socket},
+                     folder.path("log"), memory_limit(7 * kCapacityBytes));
+    ASSERT_TRUE(recorder.says("records 2 CPUs")) << recorder.log();
+    serve(3);
+    EXPECT_TRUE(recorder.says("the CPUs from 2 to 2 are not read: ")) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 1);
+    EXPECT_THAT(recorder.log(), HasSubstr("; 1 CPU could not be read"));
+}
+
+TEST_F(RecordCommand, SaysHowManyEventsAreInTheFileAfterAnErrorOfIt) {
+    emit(100);
+    Kmesctl recorder({"record", "-o", file(), "--socket", address(), "--sync", "3600000"}, log(),
+                     file_limit(4096));
+    ASSERT_TRUE(recorder.says("records")) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 1);
+    EXPECT_EQ(read().sequences.size(), 0u);
+    EXPECT_THAT(recorder.log(), HasSubstr("(0 events in 1 file; not written: 100 events that"));
+}
+
+// A recorder reads the ring to its end before it ends.
+TEST_F(RecordCommand, SaysWhatKeepHasRemoved) {
+    emit(300);
+    Kmesctl recorder(words({"--rotate-size", "4096", "--keep", "2"}), log());
+    ASSERT_TRUE(recorder.says("records 1 CPU to")) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    std::size_t kept = 0;
+    unsigned last = 0;
+    for (unsigned number = 1; number <= 300; ++number) {
+        const std::string path = fmt::format("{}.{}", file(), number);
+        if (!std::filesystem::exists(path)) continue;
+        kept += read_all(bytes_of_file(path)).sequences.size();
+        last = number;
+    }
+    ASSERT_GT(last, 3u) << recorder.log();
+    EXPECT_THAT(recorder.log(),
+                HasSubstr(fmt::format(
+                    "{} events in 2 files; --keep has removed {} files with {} events, 0 lost",
+                    kept, last - 2, 300 - kept)));
+}
+
+TEST_F(RecordCommand, SaysThatItsFileWasRemoved) {
+    emit(10);
+    Kmesctl recorder(words(), log());
+    ASSERT_TRUE(wait_for_events(10)) << recorder.log();
+    std::filesystem::remove(file());
+    EXPECT_EQ(recorder.finish(SIGTERM), 1);
+    EXPECT_THAT(recorder.log(),
+                HasSubstr("0 events in 0 files; another process has removed 1 file with "
+                          "10 events during the recording"));
+}
+
+// SIGUSR2 is only for a recorder with --snapshot.
+TEST_F(RecordCommand, ContinuesAfterSigusr2) {
+    Kmesctl recorder(words(), log());
+    ASSERT_TRUE(recorder.says("records 1 CPU to")) << recorder.log();
+    kill(recorder.pid(), SIGUSR2);
+    emit(10);
+    ASSERT_TRUE(wait_for_events(10)) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    EXPECT_THAT(recorder.log(), HasSubstr("10 events in 1 file, 0 lost"));
+}
+
 TEST_F(RecordCommand, RefusesAFileThatExists) {
     ASSERT_NE(fclose(fopen(file().c_str(), "w")), EOF);
     Kmesctl recorder(words(), log());
     EXPECT_EQ(recorder.finish(0), 1);
-    EXPECT_THAT(recorder.log(), HasSubstr("exists; a name that no file has is right"));
+    EXPECT_THAT(recorder.log(), HasSubstr("exists; expected the name of a new file"));
 }
 
 }  // namespace

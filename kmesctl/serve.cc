@@ -6,19 +6,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <bit>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "kmes/abi.h"
 #include "kmes/user/producer.h"
 #include "kmes/user/socket_protocol.h"
 #include "kmesctl/command.h"
 #include "kmesctl/passed_sockets.h"
 #include "kmesctl/service.h"
 #include "kmesctl/service_manager.h"
-#include "kmod/kmesctl/command.h"
 
 namespace kmes::kmesctl {
 namespace {
@@ -32,16 +29,6 @@ struct ServeOptions {
     std::string mode;
 };
 
-std::uint64_t capacity_of(const std::string& text) {
-    const auto bytes = parse_bytes(text);
-    if (!bytes || !std::has_single_bit(*bytes) || *bytes < KMES_CONFIG_CAPACITY_MIN_BYTES ||
-        *bytes > KMES_CONFIG_CAPACITY_MAX_BYTES)
-        throw Failure(
-            kExitUsage,
-            fmt::format("--capacity is \"{}\"; a power of two from 64K to 256M is right", text));
-    return *bytes;
-}
-
 unsigned mode_of(const std::string& text) {
     if (text.empty()) return kDefaultMode;
     const bool is_octal =
@@ -50,7 +37,7 @@ unsigned mode_of(const std::string& text) {
     if (mode > 0777)
         throw Failure(
             kExitUsage,
-            fmt::format("--mode is \"{}\"; octal permissions from 0 to 777 are right", text));
+            fmt::format("--mode is \"{}\"; expected octal permissions from 0 to 777", text));
     return static_cast<unsigned>(mode);
 }
 
@@ -62,16 +49,17 @@ unsigned cpus_of(const std::string& text) {
 
 std::string address_of(const ServeOptions& options) {
     if (!options.socket.empty()) return options.socket;
+    choose_socket("");
     const char* named = getenv(KMES_SOCKET_ENVIRONMENT);
     return named != nullptr && *named != '\0' ? named : KMES_SOCKET_DEFAULT_ADDRESS;
 }
 
 // Serves, and returns the addresses.
-std::string serve_at(Producer* producer, const ServeOptions& options,
-                     const std::vector<PassedSocket>& passed) {
+std::string serve_somewhere(Producer* producer, const ServeOptions& options,
+                            const std::vector<PassedSocket>& passed) {
     if (passed.empty()) {
         const std::string address = address_of(options);
-        producer->serve(address, mode_of(options.mode));
+        serve_at(producer, address, mode_of(options.mode));
         return address;
     }
     for (const PassedSocket& socket : passed) producer->serve_passed(socket.fd, socket.serves);
@@ -83,17 +71,18 @@ int serve(const ServeOptions& options) {
     const std::vector<PassedSocket> passed = passed_sockets();
     if (!passed.empty() && !(options.socket.empty() && options.mode.empty()))
         throw Failure(kExitUsage,
-                      "--socket and --mode are for serving without a socket of the service "
-                      "manager; its unit has the address and the permissions");
+                      "--socket and --mode cannot be used with a socket of the service manager; "
+                      "its unit has the address and the permissions");
     ProducerOptions wanted;
     wanted.cpus = cpus_of(options.cpus);
-    wanted.capacity_bytes = capacity_of(options.capacity);
+    wanted.capacity_bytes = capacity_option(options.capacity);
     mode_of(options.mode);
     const sigset_t ends = block_end_signals();
     Producer producer(wanted);
     start_rings(&producer);
-    const std::string where = serve_at(&producer, options, passed);
-    say(fmt::format("serves {} CPUs of {} bytes at {}", wanted.cpus, wanted.capacity_bytes, where));
+    const std::string where = serve_somewhere(&producer, options, passed);
+    say(fmt::format("serves {} of {} bytes at {}", counted(wanted.cpus, "CPU"),
+                    wanted.capacity_bytes, where));
     notify_service_manager("READY=1");
     wait_for_end(ends);
     notify_service_manager("STOPPING=1");
@@ -108,7 +97,8 @@ Runner declare_serve(CLI::App& app) {
     app.add_option("--socket", options->socket,
                    "address: a path, or @NAME (default: $KMES_SOCKET, or "
                    "/run/kmes/producer.socket)")
-        ->type_name("ADDRESS");
+        ->type_name("ADDRESS")
+        ->check(wrong_address);
     app.add_option("--cpus", options->cpus, "number of rings (default: the CPUs of this machine)")
         ->type_name("N");
     app.add_option("--capacity", options->capacity,

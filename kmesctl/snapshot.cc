@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <functional>
@@ -38,8 +39,8 @@ std::unique_ptr<Source> open_rings() {
     return std::make_unique<Source>([](const std::string&) {}, Watermark{}, kIsReadOnly);
 }
 
-// Returns the session of the producer to which the rings belong. Rings that are not read do not
-// change their producer.
+// Returns the session of the producer to which the rings belong. Without reads, the reader set does
+// not switch to another producer.
 std::uint64_t session_of(const Source& rings) {
     for (unsigned cpu = 0; cpu < rings.cpus(); ++cpu) {
         if (rings.error(cpu) == 0) return rings.session(cpu);
@@ -47,7 +48,7 @@ std::uint64_t session_of(const Source& rings) {
     return 0;
 }
 
-// The buffer of CPU 0. A resize replaces those of all CPUs.
+// Identifies the buffer of CPU 0. A resize replaces the buffers of all CPUs.
 struct Identity {
     std::uint64_t device = 0;
     std::uint64_t inode = 0;
@@ -70,8 +71,8 @@ class HeldRings {
   public:
     HeldRings() : identity_(current_identity()), current_(open_rings()) {}
 
-    // Switches to the rings of a resize, which contain the surviving events, and to those of
-    // another producer. It keeps the rings that it has while fewer of the new ones can be read.
+    // Switches to the rings of a resize, which contain the surviving events, or of another
+    // producer. Keeps the old rings while fewer of the new ones can be read.
     void follow() {
         asked_ns_ = kmes_clock_monotonic_ns();
         const auto now = current_identity();
@@ -90,11 +91,14 @@ class HeldRings {
     }
 
     record::FileHeader header() const {
-        return record_header(*current_, session_of(earlier_ ? *earlier_ : *current_));
+        const Source& first = earlier_ ? *earlier_ : *current_;
+        record::FileHeader header = record_header(*current_, session_of(first));
+        header.cpus = std::max(header.cpus, first.cpus());
+        return header;
     }
-    // The number of CPUs whose rings cannot be read.
+    // Returns the number of CPUs whose rings cannot be read.
     unsigned unread_cpus() const { return current_->unread_cpus(); }
-    // False: `is_over` has ended it before everything was written.
+    // Writes all events. Returns false if is_over() has ended that early.
     bool write(RecordFiles* files, const std::function<bool()>& is_over) {
         if (earlier_ && !write_rings(earlier_.get(), files, is_over)) return false;
         return write_rings(current_.get(), files, is_over);
@@ -132,7 +136,7 @@ int open_process(pid_t process) {
     if (fd >= 0) return fd;
     throw Failure(kExitFailed,
                   errno == ESRCH || errno == EINVAL
-                      ? fmt::format("--on-exit is {}; the number of a process is right", process)
+                      ? fmt::format("--on-exit is {}; expected the number of a process", process)
                       : fmt::format("cannot watch process {}: {}", process, std::strerror(errno)));
 }
 
@@ -151,7 +155,8 @@ class Trigger {
     explicit Trigger(const SnapshotOptions& options)
         : options_(options), signals_(open_signals()), process_(open_process(options.process)) {
         if (!options.match) return;
-        source_ = std::make_unique<Source>([](const std::string& news) { say(news); }, kWatermark);
+        source_ =
+            std::make_unique<Source>([](const std::string& notice) { say(notice); }, kWatermark);
         ready_ = source_->ready_fd();
         pass_old_events();
     }
@@ -165,7 +170,9 @@ class Trigger {
     // Returns early if there is an event.
     void wait() {
         pollfd fds[] = {{signals_, POLLIN, 0}, {process_, POLLIN, 0}, {ready_, POLLIN, 0}};
-        if (poll(fds, std::size(fds), static_cast<int>(kAskEveryNs / kNsPerMs)) <= 0) return;
+        const int ready = poll(fds, std::size(fds), static_cast<int>(kAskEveryNs / kNsPerMs));
+        if (source_ && source_->follow_cpus()) ready_ = source_->ready_fd();
+        if (ready <= 0) return;
         take_signals();
         if (fds[1].revents != 0) found(fmt::format("process {} has ended", options_.process));
         if (fds[2].revents != 0) take_events();
@@ -173,7 +180,7 @@ class Trigger {
     // Returns the reason to write a snapshot; empty: there is no reason yet.
     const std::string& reason() const { return reason_; }
     bool is_over() const { return is_over_; }
-    // As is_over(), with the signals that have come since.
+    // Reads the pending signals, and then returns is_over().
     bool must_end() {
         take_signals();
         return is_over_;
@@ -212,7 +219,7 @@ class Trigger {
         });
     }
 
-    // Earlier events are no reason.
+    // Skips the events that are older than the trigger.
     void pass_old_events() {
         const auto pass = [](const kmes_event_view&) { return true; };
         source_->read_backlog(pass, [this] { return must_end(); });
@@ -233,16 +240,22 @@ int write_snapshot(const std::string& path, HeldRings* rings, Trigger* trigger) 
     RecordFilesOptions options;
     options.path = path;
     RecordFiles files(options, rings->header());
-    const bool is_whole = rings->write(&files, [trigger] { return trigger->must_end(); });
-    files.close();
+    bool is_whole = false;
+    try {
+        is_whole = rings->write(&files, [trigger] { return trigger->must_end(); });
+        files.close();
+    } catch (const Failure& failure) {
+        throw Failure(failure.status,
+                      fmt::format("{} ({})", failure.what(), files.text_of_events()));
+    }
     std::string more;
     if (trigger->missed() != 0)
         more +=
-            fmt::format("; {} events were lost before they could be compared", trigger->missed());
+            fmt::format("; not compared: {} that were lost", counted(trigger->missed(), "event"));
     more += text_of_unread(rings->unread_cpus());
     if (!is_whole) more += "; a signal ended it before all events were written";
-    say(fmt::format("{}: {} events in {}, {} lost while they were written{}", trigger->reason(),
-                    files.events(), path, files.lost(), more));
+    say(fmt::format("{}: {} in {}, {} lost while they were written{}", trigger->reason(),
+                    counted(files.events(), "event"), path, files.lost(), more));
     return is_whole && rings->unread_cpus() == 0 ? kExitDone : kExitFailed;
 }
 

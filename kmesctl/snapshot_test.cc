@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// kmesctl record --snapshot: nothing is written without a reason. With a reason the content of the
-// rings is written, whatever has happened to the producer.
+// Tests that kmesctl record --snapshot writes nothing without a reason. With a reason it writes the
+// content of the rings, even if the producer has ended.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "kmesctl/test_program.h"
+#include "record/reader.h"
 #include "record/test_support.h"
 
 namespace kmes::kmesctl {
@@ -31,17 +32,18 @@ using ::testing::IsEmpty;
 using testing::Kmesctl;
 using testing::numbers;
 using testing::small_rings;
+using testing::wait_until;
 
 class Snapshot : public ::testing::Test {
   protected:
     Snapshot() { serve(); }
 
     // Called after the end of the previous producer.
-    void serve() {
+    void serve(unsigned cpus = 1) {
+        ProducerOptions options = small_rings();
+        options.cpus = cpus;
         producer_.reset();
-        producer_ = std::make_unique<Producer>(small_rings());
-        EXPECT_EQ(producer_->start_without_registry(), 0);
-        producer_->serve(address());
+        producer_ = testing::serve(options, address());
     }
     void emit(unsigned count) { testing::emit(producer_.get(), count); }
     void emit_type(const std::string& type) { EXPECT_EQ(producer_->emit(0, type, {}), 0); }
@@ -84,7 +86,7 @@ TEST_F(Snapshot, HasWhatTheRingsHoldWhenASignalComes) {
 }
 
 TEST_F(Snapshot, IsWrittenForAnEventThatMatches) {
-    emit_type("app.crash");  // from an earlier time: no reason
+    emit_type("app.crash");  // older than the recorder, so not a reason
     Kmesctl recorder(words({"--on-type", "app.cr*", "--on-type", "other"}), log());
     ASSERT_TRUE(recorder.says("an event that matches")) << recorder.log();
     emit(10);
@@ -124,7 +126,7 @@ TEST_F(Snapshot, IsWrittenWhenAProcessEnds) {
     EXPECT_EQ(read().sequences, numbers(1, 10));
 }
 
-// A slow disk: writing takes more than a second, for most of which the recorder is stopped.
+// Simulates a slow disk: the recorder is stopped for more than a second while it writes.
 TEST_F(Snapshot, HasAllEventsHoweverLongTheWritingTakes) {
     constexpr std::uint64_t kEvents = 200'000;
     const std::string other = address() + "-large";
@@ -186,6 +188,33 @@ TEST_F(Snapshot, HasTheEventsOfTheProducerBeforeAndOfTheCurrentOne) {
     EXPECT_THAT(all.losses, IsEmpty());
 }
 
+TEST_F(Snapshot, AnEventOfACpuThatTheNextProducerHasMoreIsAReason) {
+    Kmesctl recorder(words({"--on-type", "app.crash"}), log());
+    ASSERT_TRUE(recorder.says("an event that matches")) << recorder.log();
+    serve(2);
+    ASSERT_TRUE(recorder.says("the producer has 2 CPUs now, and had 1")) << recorder.log();
+    EXPECT_EQ(producer_->emit(1, "app.crash", {}), 0);
+    ASSERT_TRUE(wait_until([&] { return recorder.has_ended(); })) << recorder.log();
+    EXPECT_EQ(recorder.finish(0), 0);
+    EXPECT_THAT(recorder.log(), HasSubstr("event 1 of CPU 1 matches"));
+}
+
+TEST_F(Snapshot, CountsTheCpusOfTheProducerBefore) {
+    serve(2);
+    EXPECT_EQ(producer_->emit(1, "earlier", {}), 0);
+    Kmesctl recorder(words({"--on-type", "app.crash"}), log());
+    ASSERT_TRUE(recorder.says("an event that matches")) << recorder.log();
+    serve(1);
+    ASSERT_TRUE(recorder.says("the producer has 1 CPU now, and had 2")) << recorder.log();
+    emit_type("app.crash");
+    EXPECT_EQ(recorder.finish(0), 0);
+    EXPECT_EQ(read().sequences.size(), 2u);
+    record::Reader reader;
+    std::string wrong;
+    ASSERT_TRUE(reader.open(record::open_file(file(), &wrong), &wrong)) << wrong;
+    EXPECT_EQ(reader.header().cpus, 2u);
+}
+
 TEST_F(Snapshot, HasTheEventsOfAllBuffersOfAResize) {
     Kmesctl recorder(words(), log());
     ASSERT_TRUE(recorder.says("waits for")) << recorder.log();
@@ -224,11 +253,11 @@ TEST_F(Snapshot, RefusesWhatCannotWork) {
         EXPECT_THAT(recorder.log(), HasSubstr(line));
     };
     refuses({"--keep", "2"}, 2, "--snapshot excludes --keep");
-    refuses({"--on-exit", "0"}, 2, "a number from 1 to");
-    refuses({"--on-exit", "2147483647"}, 1, "the number of a process is right");
-    refuses({"--on-field", "x"}, 2, "PATH=VALUE is right");
+    refuses({"--on-exit", "0"}, 2, "a whole number from 1 to");
+    refuses({"--on-exit", "2147483647"}, 1, "expected the number of a process");
+    refuses({"--on-field", "x"}, 2, "expected PATH=VALUE");
     ASSERT_NE(fclose(fopen(file().c_str(), "w")), EOF);
-    refuses({}, 1, "exists; a name that no file has is right");
+    refuses({}, 1, "exists; expected the name of a new file");
 }
 
 }  // namespace

@@ -65,17 +65,38 @@ bool wait_until(const std::function<bool()>& condition) {
     return false;
 }
 
+bool is_waited_for(const Producer& producer, unsigned cpu) {
+    Attachment now;
+    return producer.is_attended(cpu) && producer.look(cpu, &now) == 0 &&
+           __atomic_load_n(now.buffers[0]->buffer()->shared.need_wake, __ATOMIC_RELAXED) != 0;
+}
+
 std::vector<std::uint64_t> numbers(std::uint64_t first, std::size_t count) {
     std::vector<std::uint64_t> all(count);
     std::iota(all.begin(), all.end(), first);
     return all;
 }
 
-std::function<void()> file_limit(rlim_t bytes) {
-    return [bytes] {
+std::unique_ptr<Producer> serve(const ProducerOptions& options, const std::string& socket) {
+    auto producer = std::make_unique<Producer>(options);
+    EXPECT_EQ(producer->start_without_registry(), 0);
+    producer->serve(socket);
+    return producer;
+}
+
+static std::function<void()> limit_of(decltype(RLIMIT_AS) resource, rlim_t bytes) {
+    return [resource, bytes] {
         const rlimit limit = {bytes, bytes};
-        if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(98);
+        if (setrlimit(resource, &limit) != 0) _exit(98);
     };
+}
+
+std::function<void()> file_limit(rlim_t bytes) {
+    return limit_of(RLIMIT_FSIZE, bytes);
+}
+
+std::function<void()> memory_limit(rlim_t bytes) {
+    return limit_of(RLIMIT_AS, bytes);
 }
 
 Kmesctl::Kmesctl(std::vector<std::string> arguments, std::string log,
@@ -103,6 +124,12 @@ int Kmesctl::finish(int signal) {
     waitpid(pid_, &status, 0);
     pid_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1 - WTERMSIG(status);
+}
+
+bool Kmesctl::has_ended() const {
+    siginfo_t info = {};
+    return waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == pid_;
 }
 
 std::string Kmesctl::log() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Shared parts of the tests that start kmesctl: the program, a producer for it, and waiting.
+// Shared parts of the tests that start kmesctl: the program, a producer for it, and waits.
 #ifndef KMES_KMESCTL_TEST_PROGRAM_H_
 #define KMES_KMESCTL_TEST_PROGRAM_H_
 
@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,10 +31,17 @@ void emit(Producer* producer, unsigned count);
 
 bool wait_until(const std::function<bool()>& condition);
 
+// Returns whether a consumer of this CPU has attached, and has set need_wake.
+bool is_waited_for(const Producer& producer, unsigned cpu);
+
 std::vector<std::uint64_t> numbers(std::uint64_t first, std::size_t count);
 
-// A limit of the size of files, for a Kmesctl.
+// Starts a producer with these rings, which serves at the socket.
+std::unique_ptr<Producer> serve(const ProducerOptions& options, const std::string& socket);
+
+// A limit of the size of files, or of the address space, for a Kmesctl.
 std::function<void()> file_limit(rlim_t bytes);
+std::function<void()> memory_limit(rlim_t bytes);
 
 // Runs kmesctl with these arguments; its standard error is in a file.
 class Kmesctl {
@@ -45,9 +53,11 @@ class Kmesctl {
     Kmesctl(const Kmesctl&) = delete;
     Kmesctl& operator=(const Kmesctl&) = delete;
 
-    // Returns the exit status, or -1 - the number of the signal that ended it. `signal` 0: it ends
-    // by itself.
+    // Sends `signal` (0: none), and waits for the end. Returns the exit status, or -1 - N if signal
+    // N ended it.
     int finish(int signal);
+    // True after its end; finish(0) then returns at once.
+    bool has_ended() const;
     pid_t pid() const { return pid_; }
     std::string log() const;
     // Waits until the log contains the text.

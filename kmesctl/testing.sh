@@ -1,9 +1,9 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What shell tests with kmesctl share: a scratch folder in WORK, which is the current folder
-# afterwards, a socket in it, a list of processes that the end kills, failures and waits. Source it
-# after every path of an argument is absolute.
+# Shared by the shell tests with kmesctl: a scratch folder in WORK, which becomes the current
+# folder, a socket in it, failures and waits. The end of the test kills the processes of a list.
+# Source it after every path of an argument is absolute.
 
 WORK=$(mktemp -d)
 readonly WORK
@@ -28,12 +28,12 @@ fail() {
     failures=$((failures + 1))
 }
 
-# until_true COMMAND...: a generous limit, which scales.
+# until_true COMMAND...: waits with a generous limit, which scales.
 until_true() {
     local left=$((200 * ${KMES_TIMEOUT_SCALE:-1}))
     until "$@"; do
         left=$((left - 1))
-        [ "$left" -gt 0 ] || { fail "never came true: $*"; return 1; }
+        [ "$left" -gt 0 ] || { fail "timed out: $*"; return 1; }
         sleep 0.1
     done
 }

@@ -22,7 +22,7 @@
 namespace kmes::kmesctl {
 namespace {
 
-constexpr std::uint64_t kReadEveryNs = 5'000'000;  // reads without waking by the producer
+constexpr std::uint64_t kReadEveryNs = 5'000'000;  // so that no wake is needed
 constexpr unsigned kMostEventsAtATime = 65536;
 constexpr std::size_t kMostTypes = 1000;  // all others are counted as one
 constexpr std::size_t kMostTypesShown = 20;
@@ -50,7 +50,7 @@ class Top {
           most_(options.count.empty() ? UINT64_MAX
                                       : number_option("--count", options.count, 1, UINT64_MAX)),
           is_screen_(Output::is_terminal()),
-          source_([this](const std::string& news) { news_ = news; }),
+          source_([this](const std::string& notice) { notice_ = notice; }),
           cpus_(source_.cpus()),
           counters_(source_.cpus()) {
         for (unsigned cpu = 0; cpu < source_.cpus(); ++cpu) count_wakes(cpu);
@@ -60,6 +60,8 @@ class Top {
     int run() {
         std::uint64_t begin_ns = kmes_clock_monotonic_ns();
         for (std::uint64_t shown = 0; shown < most_ && stop_signal() == 0;) {
+            if (source_.follow_cpus()) cpus_.resize(source_.cpus());
+            counters_.resize(cpus_.size());
             source_.consume(kMostEventsAtATime, [this](const auto& event) { return take(event); });
             const std::uint64_t now_ns = kmes_clock_monotonic_ns();
             if (now_ns - begin_ns < interval_ns_) {
@@ -104,7 +106,7 @@ class Top {
         nanosleep(&time, nullptr);
     }
 
-    // A new buffer has a new counter.
+    // Counts the wakes from futex_counter, which starts again in a new buffer.
     void count_wakes(unsigned cpu) {
         const Source::Ring ring = source_.ring(cpu);
         Counter& counter = counters_[cpu];
@@ -142,7 +144,7 @@ class Top {
             all.wakes += cpus_[cpu].wakes;
             fill = std::max(fill, fill_of(cpu));
         }
-        if (!news_.empty()) say(std::exchange(news_, ""));
+        if (!notice_.empty()) say(std::exchange(notice_, ""));
         output_.add(fmt::format(
             "events/s {:.0f} bytes/s {:.0f} lost/s {:.0f} wakes/s {:.0f} "
             "fill {:.1f}% cpus {} types {}\n",
@@ -158,7 +160,7 @@ class Top {
     }
 
     void show_screen(double seconds) {
-        output_.add(fmt::format("\033[H{}\033[K\n", escaped(news_)));
+        output_.add(fmt::format("\033[H{}\033[K\n", escaped(notice_)));
         output_.add("cpu       events/s        bytes/s     lost/s    wakes/s   fill\033[K\n");
         for (unsigned cpu = 0; cpu < cpus_.size(); ++cpu) {
             const Figures& figures = cpus_[cpu];
@@ -184,7 +186,7 @@ class Top {
     const std::uint64_t interval_ns_;
     const std::uint64_t most_;
     const bool is_screen_;
-    std::string news_;
+    std::string notice_;
     Output output_;
     Source source_;
     std::vector<Figures> cpus_;

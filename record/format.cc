@@ -93,7 +93,7 @@ std::array<std::byte, kSessionBytes> encode(const Session& session) {
 
 std::optional<FileHeader> decode_file_header(std::span<const std::byte> bytes, std::string* wrong) {
     if (bytes.size() < sizeof(kMagic) || std::memcmp(bytes.data(), kMagic, sizeof(kMagic)) != 0) {
-        *wrong = "it does not begin with \"KMESREC\": it is no record file";
+        *wrong = "it does not begin with \"KMESREC\": it is not a record file";
         return std::nullopt;
     }
     if (bytes.size() < kFileHeaderBytes) {
@@ -124,8 +124,8 @@ std::optional<FileHeader> decode_file_header(std::span<const std::byte> bytes, s
     if (get<std::uint32_t>(bytes, 12) != kFileHeaderBytes || header.cpus == 0 ||
         header.cpus > kMostCpus || header.clock != Clock::kRealtime) {
         *wrong = fmt::format(
-            "its header has {} bytes, {} CPUs and clock {}; {} bytes, 1 to {} CPUs and clock 1 "
-            "are right",
+            "its header has {} bytes, {} CPUs and clock {}; expected {} bytes, 1 to {} CPUs and "
+            "clock 1",
             get<std::uint32_t>(bytes, 12), header.cpus, static_cast<std::uint32_t>(header.clock),
             kFileHeaderBytes, kMostCpus);
         return std::nullopt;

@@ -16,7 +16,8 @@ namespace kmes::record {
 namespace {
 
 constexpr std::size_t kSearchBytes = std::size_t{64} << 10;
-// The limit of the search after damage: its candidates may cost this many reads of the whole file.
+// The limit of the search after damage: its candidates together may have this many times the bytes
+// of the file.
 constexpr std::uint64_t kSearchesOfFile = 4;
 
 class FileSource : public Source {
@@ -78,7 +79,7 @@ std::unique_ptr<Source> open_file(const std::string& path, std::string* wrong) {
         return nullptr;
     }
     if (!S_ISREG(status.st_mode)) {
-        *wrong = "it is no plain file; a record file is right";
+        *wrong = "it is not a regular file; expected a record file";
         ::close(fd);
         return nullptr;
     }
@@ -110,7 +111,9 @@ bool Reader::read_block(std::uint64_t offset, BlockHeader* header, std::string* 
     std::array<std::byte, kBlockHeaderBytes> bytes = {};
     const std::uint64_t left = source_->size() - offset;
     if (left < bytes.size()) {
-        *wrong = fmt::format("{} bytes at its end are no whole block: the file was cut", left);
+        *wrong = fmt::format("{} at its end {} not a whole block: the file is truncated",
+                             left == 1 ? "1 byte" : fmt::format("{} bytes", left),
+                             left == 1 ? "is" : "are");
         return false;
     }
     if (!source_->read(offset, bytes)) {
@@ -124,7 +127,7 @@ bool Reader::read_block(std::uint64_t offset, BlockHeader* header, std::string* 
     }
     *header = *found;
     if (header->body_bytes > left - bytes.size()) {
-        *wrong = fmt::format("the block has {} bytes, of which {} are there: the file was cut",
+        *wrong = fmt::format("the block has {} bytes, but only {} follow: the file is truncated",
                              header->body_bytes, left - bytes.size());
         return false;
     }
@@ -138,7 +141,7 @@ bool Reader::read_block(std::uint64_t offset, BlockHeader* header, std::string* 
         return false;
     }
     if (!is_whole(body_, header->items)) {
-        *wrong = "the block has the right checksum and is no list of items: a faulty writer";
+        *wrong = "the checksum of the block is correct, but its items are not: a faulty writer";
         return false;
     }
     return true;
@@ -158,7 +161,7 @@ ReadResult Reader::next(Block* block) {
     std::string wrong;
     if (!read_block(offset_, &header, &wrong)) return report(wrong);
     if (header.index < least_index_ || (header.index > least_index_ && !may_skip_blocks_)) {
-        report(fmt::format("block {} is where block {} is right", header.index, least_index_));
+        report(fmt::format("found block {}; expected block {}", header.index, least_index_));
         search_from_ = offset_;  // the block itself is whole
         return ReadResult::kDamage;
     }
@@ -183,7 +186,8 @@ bool Reader::skip_damage() {
             std::string wrong;
             if (!found || found->index < least_index_) continue;
             if (!read_block(at + i, &header, &wrong)) {
-                // A hostile file may have a header of a large block at every byte.
+                // Limits the cost: a hostile file may have the header of a large block at each
+                // byte.
                 if (found->body_bytes >= search_bytes_) return false;
                 search_bytes_ -= found->body_bytes;
                 continue;

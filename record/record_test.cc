@@ -140,7 +140,7 @@ TEST(Record, WritesLargeEventsAsBlocksOfTheirOwn) {
     EXPECT_EQ(read.block_ends.size(), 3u);
 }
 
-// Flushed data survives the death of the writer: no buffer of the process holds it.
+// Flushed data survives the end of the writing process, because no buffer of it has the data.
 TEST(Record, HasWhatWasFlushedWhileTheWriterLives) {
     const Folder folder;
     Writer writer;
@@ -179,7 +179,7 @@ TEST(Record, EndsWithAWholeBlockWhereTheFileMayNotGrow) {
 
 TEST(Record, SaysWhatIsWrongWithAHeader) {
     const auto file = file_of(1, 1, "");
-    EXPECT_THAT(read_all({}).wrong, HasSubstr("no record file"));
+    EXPECT_THAT(read_all({}).wrong, HasSubstr("not a record file"));
     EXPECT_THAT(read_all(std::span(file).first(20)).wrong, HasSubstr("at least 64"));
     auto other = file;
     other[8] = std::byte{9};
@@ -192,7 +192,7 @@ TEST(Record, SaysWhatIsWrongWithAHeader) {
 TEST(Record, RefusesWhatIsNoPlainFile) {
     std::string wrong;
     EXPECT_EQ(open_file("/dev/null", &wrong), nullptr);
-    EXPECT_THAT(wrong, HasSubstr("no plain file"));
+    EXPECT_THAT(wrong, HasSubstr("not a regular file"));
     EXPECT_EQ(open_file("/nonexistent/file", &wrong), nullptr);
     EXPECT_EQ(wrong, std::strerror(ENOENT));
 }
@@ -202,12 +202,12 @@ TEST(Record, GoesOnWithTheBlockAfterOneThatIsMissing) {
     const auto block_bytes = static_cast<std::ptrdiff_t>((file.size() - kFileHeaderBytes) / 3);
     const auto second = file.begin() + kFileHeaderBytes + block_bytes;
     file.erase(second, second + block_bytes);
-    EXPECT_THAT(read_all(file).wrong, HasSubstr("block 2 is where block 1 is right"));
+    EXPECT_THAT(read_all(file).wrong, HasSubstr("found block 2; expected block 1"));
     EXPECT_THAT(read_all(file).sequences, ElementsAre(1));
     EXPECT_THAT(read_all(file, true).sequences, ElementsAre(1, 3));
 }
 
-// The reader does not mistake a payload that is a block of another file for a block of this one.
+// The search must not return a block of another file that is in a payload.
 TEST(Record, TakesNoBlockOfAnotherFileAfterDamage) {
     const auto other = file_of(4, 1, "");
     const std::string_view whole(reinterpret_cast<const char*>(other.data()), other.size());

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,13 +25,15 @@ int Writer::open(const std::string& path, FileHeader header) {
     fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd_ < 0) return -errno;
     error_ = 0;
-    file_id_ = header.file_id;
+    header_ = header;
     written_bytes_ = 0;
     index_ = 0;
     items_ = 0;
+    written_events_ = 0;
+    block_events_ = 0;
     block_.assign(kBlockHeaderBytes, std::byte{0});
     if (const int error = write_whole(encode(header)); error != 0) {
-        // A file without a header is no record file.
+        // A file without a header is not a record file.
         unlink(path.c_str());
         ::close(fd_);
         fd_ = -1;
@@ -39,13 +42,18 @@ int Writer::open(const std::string& path, FileHeader header) {
     return 0;
 }
 
+bool Writer::is_removed() const {
+    struct stat status = {};
+    return is_open() && fstat(fd_, &status) == 0 && status.st_nlink == 0;
+}
+
 std::uint64_t Writer::file_bytes() const {
     return written_bytes_ + (items_ == 0 ? 0 : block_.size());
 }
 
 int Writer::fail(int error) {
     error_ = error;
-    // A reader would report part of a block as damage. If the truncation fails, the reader does so.
+    // A reader reports a part of a block as damage, so remove it. If that fails, ignore it.
     if (ftruncate(fd_, static_cast<off_t>(written_bytes_)) != 0) return error;
     return error;
 }
@@ -63,6 +71,17 @@ int Writer::write_whole(std::span<const std::byte> bytes) {
     return 0;
 }
 
+int Writer::set_cpus(std::uint32_t cpus) {
+    if (!is_open()) return -EBADF;
+    if (error_ != 0) return error_;
+    header_.cpus = cpus;
+    const auto bytes = encode(header_);
+    ssize_t written = 0;
+    while ((written = pwrite(fd_, bytes.data(), bytes.size(), 0)) < 0 && errno == EINTR) continue;
+    if (written < 0) return error_ = -errno;
+    return written == static_cast<ssize_t>(bytes.size()) ? 0 : error_ = -EIO;
+}
+
 int Writer::add(ItemKind kind, std::span<const std::byte> content) {
     if (!is_open()) return -EBADF;
     if (error_ != 0) return error_;
@@ -74,6 +93,7 @@ int Writer::add(ItemKind kind, std::span<const std::byte> content) {
     block_.insert(block_.end(), header.begin(), header.end());
     block_.insert(block_.end(), content.begin(), content.end());
     ++items_;
+    if (kind == ItemKind::kEvent) ++block_events_;
     return 0;
 }
 
@@ -97,7 +117,7 @@ int Writer::flush() {
     if (items_ == 0) return 0;
     const auto body = std::span<const std::byte>(block_).subspan(kBlockHeaderBytes);
     BlockHeader header;
-    header.file_id = file_id_;
+    header.file_id = header_.file_id;
     header.index = index_;
     header.body_bytes = static_cast<std::uint32_t>(body.size());
     header.items = items_;
@@ -107,6 +127,8 @@ int Writer::flush() {
     if (const int error = write_whole(block_); error != 0) return error;
     ++index_;
     items_ = 0;
+    written_events_ += block_events_;
+    block_events_ = 0;
     block_.resize(kBlockHeaderBytes);
     // Frees the memory of a large event.
     if (block_.capacity() > 2 * kBodyBytes) block_.shrink_to_fit();
