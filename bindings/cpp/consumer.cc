@@ -45,8 +45,9 @@ std::string digits(unsigned long long number, const char* format) {
     return text;
 }
 
-// The record of an event, and those that come before it.
-std::string record_of(const kmes::event& event) {
+// The record of an event, and those that come before it. The contract counts losses from the first
+// delivered event on, the set from the attach on.
+std::string record_of(const kmes::event& event, bool is_first) {
     const std::string cpu = std::to_string(event.cpu);
     std::string type;
     for (const char byte : event.type) type += digits(static_cast<unsigned char>(byte), "%02llx");
@@ -54,7 +55,8 @@ std::string record_of(const kmes::event& event) {
     for (const std::byte byte : event.payload)
         digest = (digest ^ std::to_integer<std::uint64_t>(byte)) * 0x100000001b3;
     std::string line;
-    if (event.lost_before > 0) line = "L " + cpu + " " + std::to_string(event.lost_before) + "\n";
+    if (event.lost_before > 0 && !is_first)
+        line = "L " + cpu + " " + std::to_string(event.lost_before) + "\n";
     return line + "E " + cpu + " " + std::to_string(event.sequence) + " " +
            std::to_string(event.timestamp_ns) + " " + std::to_string(event.origin) + " " + type +
            " " + std::to_string(event.payload.size()) + " " + digits(digest, "%016llx");
@@ -89,7 +91,8 @@ class Consumer {
         if (has_ended_.at(event.cpu)) return;
         if (set_.statistics(event.cpu).switches != switches_[event.cpu])
             report_generation(event.cpu);
-        report_.add(record_of(event));
+        report_.add(record_of(event, !has_begun_[event.cpu]));
+        has_begun_[event.cpu] = true;
         has_ended_[event.cpu] = event.type == "kmes.conformance.end";
     }
 
@@ -116,6 +119,7 @@ class Consumer {
 
     kmes::reader_set set_;
     Report report_;
+    std::vector<bool> has_begun_ = std::vector<bool>(set_.cpus());
     std::vector<bool> has_ended_ = std::vector<bool>(set_.cpus());
     std::vector<std::uint64_t> switches_ = std::vector<std::uint64_t>(set_.cpus());
 };

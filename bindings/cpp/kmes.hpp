@@ -13,6 +13,13 @@
 //
 // Threads: one thread at a time uses a set and its coroutines. No function may be called from a
 // signal handler.
+//
+// Signals: a wait may miss a signal (kmes_reader_set_poll(3)). To end by one, give events() or
+// run() a limit and check a flag of the handler after it, or wait for fd() beside a signalfd.
+//
+// Restart: a set continues with the next producer. Its sequence numbers begin again at 1, and
+// place(event.cpu).session differs. A set never reads more CPUs than it had at its beginning
+// (kmes_reader_set_open(3)).
 #ifndef KMES_BINDINGS_CPP_KMES_HPP
 #define KMES_BINDINGS_CPP_KMES_HPP
 
@@ -55,7 +62,7 @@ struct event_copy {
 };
 
 // An event. `type` and `payload` point into the set's own copy, which the producer cannot reach.
-// They are good until the next call for the set; copy() is good for ever.
+// They are good until the next call for the set; copy() is good forever.
 struct event {
     std::uint64_t timestamp_ns = 0;  // since the Unix epoch; may jump either way
     std::uint64_t sequence = 0;      // of its CPU, from 1
@@ -140,10 +147,11 @@ class reader_set {
     // For the functions of reader_set.h. The set stays the owner.
     kmes_reader_set* native_handle() const { return state_->handle; }
 
-    // Number of CPUs, the same for the life of the set.
+    // Number of CPUs, the same for the life of the set. kmes_cpus_by_libkmes() has the producer's.
     unsigned cpus() const { return kmes_reader_set_cpus(native_handle()); }
 
-    // Why a CPU is not read now; no error for one that is read. The set tries it again.
+    // Why a CPU is not read now; no error for one that is read. The set tries it again. ENOSYS: no
+    // producer serves; kmes_reader_set_error.
     std::error_code error_of(unsigned cpu) const {
         return detail::code_of(kmes_reader_set_error(native_handle(), cpu));
     }
@@ -172,7 +180,8 @@ class reader_set {
         return result;
     }
 
-    // Up to which event a CPU was delivered: for kmes_reader_set_options::place of a later set.
+    // Up to which event a CPU was delivered: for kmes_reader_set_options::place of a later set. Its
+    // session identifies the producer of that event.
     kmes_reader_place place(unsigned cpu) const {
         return kmes_reader_set_get_place(native_handle(), cpu);
     }
@@ -211,7 +220,8 @@ class reader_set {
 
     // What is there now; ends when no CPU has an event.
     range available();
-    // All events for ever, with sleeps between them; ends when none came for `limit`.
+    // All events forever, with sleeps between them; ends when none came for `limit`. A signal does
+    // not end it.
     range events(timeout limit = for_ever);
 
     // In place, without a copy (E6): calls `function` with the next event as it is in the ring.

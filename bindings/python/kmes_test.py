@@ -121,6 +121,20 @@ class BindingTest(unittest.TestCase):
                 self.assertEqual(event.sequence, loss.before)
             self.assertGreater(first.sequence, 0)
 
+    def test_losses_before_the_first_event_are_counted(self):
+        count = 5000
+        for _ in range(2):  # an empty ring, and one with events
+            with kmes.ReaderSet() as events:
+                before = sum(events.place(cpu).last_sequence for cpu in range(events.cpus))
+                for _ in range(count):
+                    kmes.emit("t", b"x" * 100)
+                delivered = len(list(events.available()))
+                lost = sum(events.statistics(cpu).lost for cpu in range(events.cpus))
+                after = sum(events.place(cpu).last_sequence for cpu in range(events.cpus))
+                self.assertGreater(lost, 0)
+                self.assertEqual(delivered + lost, after - before)
+                self.assertGreaterEqual(after - before, count)
+
     def test_place_resumes(self):
         with kmes.ReaderSet() as events:
             kmes.emit("old")

@@ -56,9 +56,13 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Up to which event a CPU was delivered. Plain numbers: save them, and resume later."""
+    """Up to which event a CPU was delivered, or the event before the first.
+
+    Plain numbers: save them, and resume later.
+    """
 
     session: int
+    """Identifies the producer, whose sequence numbers begin at 1. 0: a producer in a kernel."""
     last_sequence: int
     is_known: bool
 
@@ -110,7 +114,8 @@ def cpu_count() -> int:
 class ReaderSet:
     """A reader of the rings of all CPUs.
 
-    It is an iterator of all events, which sleeps while there is none, and a context manager. A CPU
+    It is an iterator of all events, which sleeps while there is none, and a context manager. The
+    iterator ends only by an exception, such as that of a signal handler. A CPU
     that cannot be read now does not stop it: error_of() says why, and the set tries that CPU again.
 
     exclusive: the caller promises that nobody else sleeps on these rings (E12). The default is
@@ -184,7 +189,7 @@ class ReaderSet:
 
     @property
     def cpus(self) -> int:
-        """Number of CPUs, the same for the life of the set."""
+        """Number of CPUs, the same for the life of the set; cpu_count() has the producer's now."""
         return self._call(library.kmes_reader_set_cpus)
 
     def _check_cpu(self, cpu: int) -> None:
@@ -192,7 +197,11 @@ class ReaderSet:
             raise IndexError(f"CPU {cpu}; the set has CPUs 0 to {self.cpus - 1}")
 
     def error_of(self, cpu: int) -> OSError | None:
-        """Why a CPU is not read now; None for one that is read."""
+        """Return why a CPU cannot be read now; None if it can.
+
+        ENOSYS: no producer serves. If it was killed, a set finds that out by waits in which no
+        event comes, each CPU about once a second.
+        """
         self._check_cpu(cpu)
         result = self._call(library.kmes_reader_set_error, cpu)
         return _error(-result, f"CPU {cpu}") if result else None
@@ -274,7 +283,10 @@ class ReaderSet:
             yield event
 
     def events(self, timeout: float | None = None) -> Iterator[Event]:
-        """All events, with sleeps between them; ends when none came for `timeout` seconds."""
+        """All events, with sleeps between them; ends when none came for `timeout` seconds.
+
+        Without a timeout it ends only by an exception, such as that of a signal handler.
+        """
         end = None
         while True:
             for event in self.available():

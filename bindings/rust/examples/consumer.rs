@@ -9,7 +9,8 @@ use std::{process, thread, time::Duration};
 
 /// Until the last event of the CPU. An error is the reason to refuse a buffer.
 fn consume(cpu: u16, report: &mut Report) -> Result<(), Error> {
-    let options = Options { exclusive: true, stop_on_corrupt: true }; // alone on the ring (E12)
+    // Alone on the ring (E12).
+    let options = Options { exclusive: true, stop_on_corrupt: true, ..Options::default() };
     let mut reader = retried(|| Reader::open(SystemCall, cpu, options))?;
     let (mut buffer, mut switches) = (vec![0; 4096], None);
     loop {

@@ -19,12 +19,16 @@ pub enum Error {
     Corrupt,
     /// The next event has so many bytes, and the buffer of the caller fewer. It is not consumed.
     TooSmall(usize),
+    /// The bytes hold no places, or are damaged. `places_from_bytes` returns it.
+    BadPlaces,
+    /// Places of a later version, which this crate does not know. `places_from_bytes` returns it.
+    UnknownPlaces(u32),
     /// The platform failed with this error number. Call again later.
     Os(i32),
 }
 
 impl Error {
-    /// True: the fault is in the buffer, and another attempt will not help.
+    /// True: the fault is in the content that was read, and another attempt will not help.
     pub fn is_refusal(&self) -> bool {
         !matches!(self, Error::TooSmall(_) | Error::Os(_))
     }
@@ -38,6 +42,8 @@ impl fmt::Display for Error {
             Error::BadLayout => f.write_str("bad capacity or data_offset"),
             Error::Corrupt => f.write_str("corrupt content"),
             Error::TooSmall(bytes) => write!(f, "the next event has {bytes} bytes"),
+            Error::BadPlaces => f.write_str("no places, or damaged ones"),
+            Error::UnknownPlaces(version) => write!(f, "places of unknown version {version}"),
             Error::Os(number) => write!(f, "error number {number}"),
         }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! A reader of KMES per-CPU event rings.
+//! A reader of KMES per-CPU event rings, and an emitter.
 //!
 //! A [`Reader`] drains the ring of one CPU, sleeps while it is empty, and follows the CPU to its
 //! next buffer after a resize. It implements section 5.1.8 of the KMES specification with its
@@ -18,7 +18,8 @@
 //! # Ok::<(), kmes::Error>(())
 //! ```
 //!
-//! A [`Reader`] reads one CPU. A [`ReaderSet`] reads all of them in one thread.
+//! A [`Reader`] reads one CPU. A [`ReaderSet`] reads all of them in one thread, and a [`Merge`] of
+//! it delivers the events by time. An [`Emitter`] emits events from this process.
 //!
 //! # What a ring may contain
 //!
@@ -31,6 +32,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod error;
+mod place;
 mod platform;
 mod reader;
 mod ring;
@@ -38,22 +40,37 @@ mod ring;
 #[cfg(test)]
 mod tests;
 
+#[cfg(feature = "std")]
+mod emitter;
+#[cfg(feature = "std")]
+mod handle;
 #[cfg(feature = "libkmes")]
 mod libkmes;
 #[cfg(feature = "std")]
 mod linux;
 #[cfg(feature = "std")]
+mod merge;
+#[cfg(feature = "std")]
 mod owned;
+#[cfg(feature = "std")]
+mod places;
 #[cfg(feature = "std")]
 mod set;
 
+#[cfg(feature = "std")]
+pub use emitter::{BatchError, Emitter, Entry};
 pub use error::Error;
 #[cfg(feature = "libkmes")]
 pub use libkmes::Libkmes;
 #[cfg(feature = "std")]
 pub use linux::{cpu_count, SystemCall};
 #[cfg(feature = "std")]
+pub use merge::{Merge, MergeEvents, MergeOptions, MergeStatistics, Merged};
+#[cfg(feature = "std")]
 pub use owned::{Events, OwnedEvent};
+pub use place::{Place, Resumed};
+#[cfg(feature = "std")]
+pub use places::{places_from_bytes, places_to_bytes};
 pub use platform::{Identity, Mapping, Platform, Wake};
 pub use reader::{Event, Options, Peek, Reader, Statistics};
 pub use ring::Bytes;

@@ -18,6 +18,7 @@ struct CMapping {
     session: u64,
     needs_barrier: bool,
     owner: *mut c_void,
+    next_sequence: u64,
 }
 
 type Attach = unsafe extern "C" fn(*mut c_void, u16, *mut CMapping) -> c_int;
@@ -37,7 +38,8 @@ struct AttachFunctions {
 #[repr(C)]
 struct Config {
     functions: MaybeUninit<AttachFunctions>,
-    rest: [u64; 128],
+    is_current: Option<Attach>,
+    rest: [u64; 127],
 }
 
 #[link(name = "kmes")]
@@ -51,6 +53,8 @@ extern "C" {
 #[derive(Clone, Copy, Debug)]
 pub struct Libkmes {
     functions: AttachFunctions,
+    is_current: Option<Attach>,
+    next_sequence: u64, // 0: unknown
 }
 
 // SAFETY: the functions may be called from any thread; their context is a number (libkmes_reader.h:
@@ -60,13 +64,14 @@ unsafe impl Send for Libkmes {}
 impl Libkmes {
     /// For the reader of one CPU.
     pub fn new(cpu: u16) -> Libkmes {
-        let mut config = Config { functions: MaybeUninit::zeroed(), rest: [0; 128] };
+        let functions = MaybeUninit::zeroed();
+        let mut config = Config { functions, is_current: None, rest: [0; 127] };
         // SAFETY: the function fills the attach functions, and nothing beyond the configuration.
         let functions = unsafe {
             kmes_reader_by_libkmes(&mut config, cpu);
             config.functions.assume_init()
         };
-        Libkmes { functions }
+        Libkmes { functions, is_current: config.is_current, next_sequence: 0 }
     }
 
     /// The number of CPUs of the producer.
@@ -77,15 +82,7 @@ impl Libkmes {
     }
 
     fn call(&self, function: Attach, cpu: u16) -> Result<CMapping, Error> {
-        let mut mapping = CMapping {
-            base: null_mut(),
-            mapped_bytes: 0,
-            device: 0,
-            inode: 0,
-            session: 0,
-            needs_barrier: false,
-            owner: null_mut(),
-        };
+        let mut mapping = CMapping::of(&Identity::default());
         // SAFETY: a function of libkmes, with its own context.
         match unsafe { function(self.functions.context, cpu, &mut mapping) } {
             0 => Ok(mapping),
@@ -95,6 +92,21 @@ impl Libkmes {
 }
 
 impl CMapping {
+    /// Without memory.
+    fn of(identity: &Identity) -> CMapping {
+        let Identity { device, inode, session } = *identity;
+        CMapping {
+            base: null_mut(),
+            mapped_bytes: 0,
+            device,
+            inode,
+            session,
+            needs_barrier: false,
+            owner: null_mut(),
+            next_sequence: 0,
+        }
+    }
+
     fn identity(&self) -> Identity {
         Identity { device: self.device, inode: self.inode, session: self.session }
     }
@@ -114,18 +126,37 @@ unsafe impl Platform for Libkmes {
     }
 
     fn identify(&mut self, cpu: u16) -> Result<Identity, Error> {
-        self.call(self.functions.identify, cpu).map(|mapping| mapping.identity())
+        let mapping = self.call(self.functions.identify, cpu)?;
+        self.next_sequence = mapping.next_sequence;
+        Ok(mapping.identity())
+    }
+
+    /// libkmes waits for the answer for 1 s at most, and for that of `identify` for 30 s.
+    fn is_current(&mut self, cpu: u16, known: &Identity) -> Result<bool, Error> {
+        let mut mapping = CMapping::of(known);
+        match self.is_current {
+            None => Ok(self.identify(cpu)? == *known),
+            // SAFETY: a function of libkmes, with its own context. Without an owner, which is a
+            // lease, it only asks.
+            Some(function) => {
+                match unsafe { function(self.functions.context, cpu, &mut mapping) } {
+                    error if error < 0 => Err(Error::Os(-error)),
+                    answer => Ok(answer != 0),
+                }
+            }
+        }
+    }
+
+    fn next_sequence(&self) -> Option<u64> {
+        Some(self.next_sequence).filter(|next| *next > 0)
     }
 
     unsafe fn detach(&mut self, mapping: Mapping) {
         let mut mapping = CMapping {
             base: mapping.base.as_ptr().cast(),
             mapped_bytes: mapping.mapped_bytes,
-            device: mapping.identity.device,
-            inode: mapping.identity.inode,
-            session: mapping.identity.session,
-            needs_barrier: false,
             owner: mapping.owner as *mut c_void,
+            ..CMapping::of(&mapping.identity)
         };
         // SAFETY: attach has made this mapping, and the caller has no reference to it.
         unsafe { (self.functions.detach)(self.functions.context, &mut mapping) };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-//! Linux: the system call 1091, mmap and futex.
+//! Linux: the system calls of KMES, mmap and futex.
 use crate::{Error, Identity, Mapping, Platform, Wake};
 use std::fs::File;
 use std::io;
-use std::os::raw::{c_int, c_long, c_void};
+use std::os::raw::{c_int, c_long, c_uint, c_void};
 use std::os::unix::{fs::MetadataExt, io::AsRawFd, io::FromRawFd};
 use std::ptr::{null, NonNull};
 use std::sync::atomic::AtomicU32;
@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 extern "C" {
-    fn syscall(number: c_long, ...) -> c_long;
+    pub(crate) fn syscall(number: c_long, ...) -> c_long;
     fn mmap(
         at: *mut c_void,
         size: usize,
@@ -21,13 +21,21 @@ extern "C" {
         from: i64,
     ) -> *mut c_void;
     fn munmap(at: *mut c_void, size: usize) -> c_int;
+    fn eventfd(count: c_uint, flags: c_int) -> c_int;
+    fn sigfillset(signals: *mut SignalSet) -> c_int;
+    fn pthread_sigmask(how: c_int, signals: *const SignalSet, before: *mut SignalSet) -> c_int;
     fn clock_gettime(clock: c_int, now: *mut [i64; 2]) -> c_int;
 }
 
+pub(crate) const SYS_KMES_EMIT: c_long = 1090;
 const SYS_KMES_ATTACH: c_long = 1091;
+pub(crate) const SYS_KMES_EMIT_BATCH: c_long = 1092;
 const SYS_FUTEX: c_long = if cfg!(target_arch = "x86_64") { 202 } else { 98 };
-const SYS_FUTEX_WAITV: c_long = 449;
+pub(crate) const SYS_FUTEX_WAITV: c_long = 449;
+#[cfg(test)]
+pub(crate) const SYS_OPENAT: c_long = if cfg!(target_arch = "x86_64") { 257 } else { 56 };
 const FUTEX_WAIT: c_int = 0; // shared: without FUTEX_PRIVATE_FLAG (E17)
+const FUTEX_WAKE: c_int = 1;
 const FUTEX_32: u32 = 2; // of futex_waitv, and shared as well
 const FUTEX_WAITV_MAX: usize = 128;
 const CLOCK_MONOTONIC: c_int = 1;
@@ -49,21 +57,52 @@ pub(crate) fn last_error() -> Error {
     Error::Os(io::Error::last_os_error().raw_os_error().unwrap_or(EINVAL))
 }
 
+/// sigset_t, or more.
+type SignalSet = [u64; 16];
+
+/// An eventfd that is readable.
+pub(crate) fn readable_eventfd() -> Result<File, Error> {
+    const EFD_CLOEXEC: c_int = 0o2000000;
+    const EFD_NONBLOCK: c_int = 0o4000;
+    // SAFETY: the call makes a descriptor, and nobody else knows it.
+    match unsafe { eventfd(1, EFD_CLOEXEC | EFD_NONBLOCK) } {
+        -1 => Err(last_error()),
+        fd => Ok(unsafe { File::from_raw_fd(fd) }),
+    }
+}
+
+/// Calls `make` with all signals blocked, as a thread inherits it: the handlers of the program run
+/// in its own threads.
+pub(crate) fn without_signals<T>(make: impl FnOnce() -> T) -> T {
+    const SIG_SETMASK: c_int = 2;
+    let (mut all, mut before): (SignalSet, SignalSet) = ([0; 16], [0; 16]);
+    // SAFETY: both sets are as large as a sigset_t.
+    unsafe {
+        sigfillset(&mut all);
+        pthread_sigmask(SIG_SETMASK, &all, &mut before);
+    }
+    let made = make();
+    // SAFETY: as above.
+    unsafe { pthread_sigmask(SIG_SETMASK, &before, null::<SignalSet>() as *mut SignalSet) };
+    made
+}
+
 fn seconds_of(limit: Duration) -> i64 {
     i64::try_from(limit.as_secs()).unwrap_or(i64::MAX)
 }
 
 /// A futex that other processes share.
 pub(crate) fn sleep_on(
-    word: &AtomicU32,
+    word: *const AtomicU32,
     expected: u32,
     limit: Option<Duration>,
 ) -> Result<Wake, Error> {
     // struct timespec
     let time = limit.map(|limit| [seconds_of(limit), i64::from(limit.subsec_nanos())]);
     let time = time.as_ref().map_or(null(), |time| time.as_ptr());
-    // SAFETY: the word and the time live until the call returns.
-    if unsafe { syscall(SYS_FUTEX, word as *const AtomicU32, FUTEX_WAIT, expected, time) } == 0 {
+    // SAFETY: the time lives until the call returns. Only the kernel reads the word, and it refuses
+    // an address that is not mapped.
+    if unsafe { syscall(SYS_FUTEX, word, FUTEX_WAIT, expected, time) } == 0 {
         return Ok(Wake::Woken);
     }
     wake_of(last_error())
@@ -103,26 +142,35 @@ pub(crate) fn sleep_on_any(
     words: &[(&AtomicU32, u32)],
     limit: Option<Duration>,
 ) -> Result<Wake, Error> {
+    sleep_on_each(words.iter().map(|(word, expected)| (*word as *const _, *expected)), limit)
+}
+
+/// As sleep_on_any. A word may be unmapped meanwhile: only the kernel reads it.
+pub(crate) fn sleep_on_each(
+    mut words: impl ExactSizeIterator<Item = (*const AtomicU32, u32)> + Clone,
+    limit: Option<Duration>,
+) -> Result<Wake, Error> {
     let partial = Some(limit.map_or(PARTIAL_LIMIT, |limit| limit.min(PARTIAL_LIMIT)));
-    let (first, expected) = match words {
-        [] => {
+    let (count, all) = (words.len(), words.clone());
+    let (first, expected) = match words.next() {
+        None => {
             std::thread::sleep(limit.unwrap_or(PARTIAL_LIMIT));
             return Ok(Wake::TimedOut);
         }
-        [(word, expected)] => return sleep_on(word, *expected, limit),
-        [(word, expected), ..] => (word, *expected),
+        Some((word, expected)) if count == 1 => return sleep_on(word, expected, limit),
+        Some(first) => first,
     };
-    let limit = if words.len() > FUTEX_WAITV_MAX { partial } else { limit };
-    let wait = |(word, expected): &(&AtomicU32, u32)| FutexWaitv {
-        expected: u64::from(*expected),
-        word: *word as *const AtomicU32 as u64,
+    let limit = if count > FUTEX_WAITV_MAX { partial } else { limit };
+    let wait = |(word, expected)| FutexWaitv {
+        expected: u64::from(expected),
+        word: word as u64,
         flags: FUTEX_32,
         reserved: 0,
     };
-    let waits: Vec<_> = words.iter().take(FUTEX_WAITV_MAX).map(wait).collect();
+    let waits: Vec<_> = all.take(FUTEX_WAITV_MAX).map(wait).collect();
     let end = limit.map(deadline);
     let end = end.as_ref().map_or(null(), |end| end.as_ptr());
-    // SAFETY: the words, the waits and the time live until the call returns.
+    // SAFETY: the waits and the time live until the call returns. The words as above.
     let result =
         unsafe { syscall(SYS_FUTEX_WAITV, waits.as_ptr(), waits.len(), 0, end, CLOCK_MONOTONIC) };
     if result >= 0 {
@@ -135,16 +183,22 @@ pub(crate) fn sleep_on_any(
     }
 }
 
-#[cfg(test)]
+/// Wakes all sleepers of a word.
 pub(crate) fn wake_all(word: &AtomicU32) {
-    const FUTEX_WAKE: c_int = 1;
     // SAFETY: the word lives until the call returns.
     unsafe { syscall(SYS_FUTEX, word as *const AtomicU32, FUTEX_WAKE, i32::MAX) };
 }
 
-/// Makes futex_waitv fail with `error` in this thread (seccomp). False: the kernel has no filters.
+/// Makes the system call `number` fail with `error` in this thread (seccomp). False: the kernel has
+/// no filters.
 #[cfg(test)]
-pub(crate) fn refuse_waitv(error: u32) -> bool {
+pub(crate) fn refuse(number: c_long, error: u32) -> bool {
+    refuse_if(number, &[], error)
+}
+
+/// As refuse, only for calls whose arguments with these indices have these values.
+#[cfg(test)]
+pub(crate) fn refuse_if(number: c_long, arguments: &[(u32, u32)], error: u32) -> bool {
     extern "C" {
         fn prctl(option: c_int, ...) -> c_int;
     }
@@ -157,12 +211,18 @@ pub(crate) fn refuse_waitv(error: u32) -> bool {
     const PR_SET_SECCOMP: c_int = 22;
     const PR_SET_NO_NEW_PRIVS: c_int = 38;
     const MODE_FILTER: usize = 2;
-    let instructions = [
-        Instruction(0x20, 0, 0, 0), // load the number of the system call
-        Instruction(0x15, 0, 1, SYS_FUTEX_WAITV as u32), // skip one if it is another one
-        Instruction(0x06, 0, 0, 0x0005_0000 | error), // fail
-        Instruction(0x06, 0, 0, 0x7FFF_0000), // allow
-    ];
+    const ARGUMENTS: u32 = 16; // offset in struct seccomp_data
+    let mut instructions = vec![];
+    let numbers = [(0, number as u32)].into_iter();
+    let checks = numbers.chain(arguments.iter().map(|(at, is)| (ARGUMENTS + 8 * at, *is)));
+    let mut left = 2 * arguments.len() as u8 + 1; // instructions from the check to the last one
+    for (offset, value) in checks {
+        instructions.push(Instruction(0x20, 0, 0, offset)); // load the low half
+        instructions.push(Instruction(0x15, 0, left, value)); // go to the last one if it differs
+        left = left.saturating_sub(2);
+    }
+    instructions.push(Instruction(0x06, 0, 0, 0x0005_0000 | error)); // fail
+    instructions.push(Instruction(0x06, 0, 0, 0x7FFF_0000)); // allow
     let program = Program(instructions.len() as u16, instructions.as_ptr());
     // SAFETY: the program lives until the calls return.
     unsafe {

@@ -4,15 +4,15 @@ use core::ptr::NonNull;
 use core::sync::atomic::AtomicU32;
 use core::time::Duration;
 
-/// Which buffer a mapping is (E19). Two buffers never have the same identity at a time.
+/// Identifies the buffer of a mapping (E19). Two existing buffers never have the same identity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// `st_dev` of the buffer's file.
     pub device: u64,
     /// `st_ino` of the buffer's file.
     pub inode: u64,
-    /// Which producer; 0 where there is only one, as in a kernel. Any other value says that the
-    /// producer is a process, which may be killed (E25).
+    /// Identifies the producer. 0: a kernel, which has only one. Any other value: a process, which
+    /// may be killed (E25).
     pub session: u64,
 }
 
@@ -23,13 +23,13 @@ pub struct Mapping {
     pub base: NonNull<u8>,
     /// 4096 + 2 x capacity.
     pub mapped_bytes: u64,
-    /// Which buffer this is.
+    /// Identifies the buffer.
     pub identity: Identity,
-    /// For the platform alone.
+    /// Only the platform uses it.
     pub owner: usize,
 }
 
-/// How a sleep ended.
+/// The reason for the end of a sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wake {
     /// A wake, or the word had changed before the sleep.
@@ -40,19 +40,30 @@ pub enum Wake {
     Interrupted,
 }
 
-/// How a reader gets at buffers, and sleeps.
+/// Gives a reader its buffers, and lets it sleep.
 ///
 /// # Safety
 ///
 /// A mapping that `attach` returns must be aligned to 8 bytes, readable for `mapped_bytes` bytes
 /// and writable in its first 4096, until `detach` has it. Other processes may write to it at any
 /// time; code of this program only by atomic accesses. The second half of the data must be an alias
-/// of the first (5.1.4).
+/// of the first (5.1.4). If the platform is `Send`, any thread may use the mapping and detach it.
 pub unsafe trait Platform {
     /// Maps the buffer that the producer of this CPU writes to now.
     fn attach(&mut self, cpu: u16) -> Result<Mapping, Error>;
-    /// Says which buffer `attach` would map.
+    /// Returns the identity of the buffer that `attach` would map.
     fn identify(&mut self, cpu: u16) -> Result<Identity, Error>;
+    /// True if the producer of this CPU still writes to the buffer `known`. Only waits call it, for
+    /// a buffer of a process, so it must not block for long: a producer that is stopped does not
+    /// answer. The default asks [`Platform::identify`].
+    fn is_current(&mut self, cpu: u16, known: &Identity) -> Result<bool, Error> {
+        Ok(self.identify(cpu)? == *known)
+    }
+    /// The number of the CPU's next event when `identify` was called last. A reader that attaches
+    /// to an empty ring counts what is lost from there on. The default is `None`: unknown.
+    fn next_sequence(&self) -> Option<u64> {
+        None
+    }
     /// Unmaps.
     ///
     /// # Safety
@@ -60,8 +71,8 @@ pub unsafe trait Platform {
     /// `mapping` came from `attach` of this platform, is given once, and no reference to it
     /// remains.
     unsafe fn detach(&mut self, mapping: Mapping);
-    /// Sleeps while `*word` is `expected`, by a futex that other processes share (E17). No limit
-    /// where `limit` is `None`.
+    /// Sleeps while `*word` is `expected`, by a futex that other processes share (E17). If `limit`
+    /// is `None`, there is no limit.
     fn sleep(
         &mut self,
         word: &AtomicU32,

@@ -1,31 +1,47 @@
 // SPDX-License-Identifier: MIT
 //! The reader of one CPU: the drain loop (5.1.8.1), the sleep (5.1.8.2), the change of buffers
 //! (5.1.8.3).
+use crate::place::before_first;
 use crate::ring::{Bytes, Ring, HEADER_BYTES};
-use crate::{Error, Identity, Platform, Wake};
-use core::sync::atomic::{fence, Ordering::SeqCst};
+use crate::{Error, Identity, Place, Platform, Resumed, Wake};
 use core::time::Duration;
 
 /// Attempts to meet a buffer that is alive. A producer that swaps at each of them does not hold a
-/// reader up for ever: its nudges tell of the change then (E19).
+/// reader up forever: its nudges tell of the change then (E19).
 const ATTACH_ATTEMPTS: u32 = 64;
 /// Longest sleep beside other consumers, one of which may clear need_wake (E12).
 const SHARED_LIMIT: Duration = Duration::from_millis(100);
 /// Longest sleep on a producer that may be killed, and how long a reader sleeps without an event
 /// before it asks for the producer (E25).
 const PROCESS_LIMIT: Duration = Duration::from_secs(1);
-const ASK_INTERVAL: Duration = Duration::from_millis(50);
+pub(crate) const ASK_INTERVAL: Duration = Duration::from_millis(50);
 const SLEEP_AT_LEAST: Duration = Duration::from_micros(1);
 
 /// How a reader behaves.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+pub struct Options<'p> {
     /// Nobody else sleeps on this ring: the caller promises it (E12). The default is correct beside
     /// any number of consumers.
     pub exclusive: bool,
     /// Corrupt content ends the reader with [`Error::Corrupt`]. Else it is skipped, and counted
     /// (E7).
     pub stop_on_corrupt: bool,
+    /// Where earlier readers have stopped ([`Reader::place`], `ReaderSet::place`), the place of CPU
+    /// 0 first. A reader does not deliver events of the same session up to its place again. Any
+    /// numbers are safe: a number that the session has not reached only leaves out the events up to
+    /// it. A CPU without a place begins at its oldest event.
+    pub places: &'p [Option<Place>],
+}
+
+impl Options<'_> {
+    pub(crate) fn place(&self, cpu: u16) -> Option<Place> {
+        self.places.get(usize::from(cpu)).copied().flatten()
+    }
+
+    /// The same without the places, which belong to the caller.
+    pub(crate) fn without_places(&self) -> Options<'static> {
+        Options { exclusive: self.exclusive, stop_on_corrupt: self.stop_on_corrupt, places: &[] }
+    }
 }
 
 /// Counts of a reader, over all its buffers.
@@ -33,7 +49,7 @@ pub struct Options {
 pub struct Statistics {
     /// Events delivered.
     pub delivered: u64,
-    /// Events lost between delivered ones, by their sequence numbers (5.1.9).
+    /// Events lost after the attach, by the sequence numbers of delivered ones (5.1.9).
     pub lost: u64,
     /// Times that the tail had passed the read position before a read.
     pub laps: u64,
@@ -93,7 +109,9 @@ pub struct Event<'a> {
     pub timestamp_ns: u64,
     /// 0 userspace, 1 KMES, 2 KACS, 3 LCS.
     pub origin: u8,
-    /// Events of this CPU that were lost directly before this one (5.1.9).
+    /// Events of this CPU that were lost directly before this one (5.1.9). For the first event:
+    /// those that were overwritten since the attach. For the first event of another process as the
+    /// producer: those that it emitted before.
     pub lost_before: u64,
     /// UTF-8, as the producer has checked it.
     pub kind: &'a [u8],
@@ -102,12 +120,28 @@ pub struct Event<'a> {
 }
 
 /// What a buffer has after [`Reader::copy_next`].
+#[derive(Clone, Copy)]
 pub(crate) struct Copied {
     header: Header,
     lost_before: u64,
 }
 
 impl Copied {
+    #[cfg(feature = "std")]
+    pub(crate) fn bytes(&self) -> usize {
+        self.header.event_size as usize
+    }
+
+    #[cfg(feature = "std")]
+    pub(crate) fn sequence(&self) -> u64 {
+        self.header.sequence
+    }
+
+    #[cfg(feature = "std")]
+    pub(crate) fn timestamp_ns(&self) -> u64 {
+        self.header.timestamp_ns
+    }
+
     pub(crate) fn event<'b>(&self, buffer: &'b [u8]) -> Event<'b> {
         let header = &self.header;
         let kind_end = (HEADER_BYTES + header.type_len) as usize;
@@ -181,35 +215,90 @@ impl<P: Platform> Peek<'_, P> {
 /// A reader of the events of one CPU. See the documentation of the crate.
 pub struct Reader<P: Platform> {
     platform: P,
-    options: Options,
+    options: Options<'static>,
     statistics: Statistics,
     ring: Option<Ring>, // None only while it is dropped
     cpu: u16,
     read_pos: u64,
     generation: u64,            // seen in this buffer (E15)
-    last_sequence: Option<u64>, // over all buffers (E21)
-    unasked: Duration,          // slept since the producer was asked for (E25)
-    is_replaced: bool,          // there is a newer buffer, whatever the generation of this one says
+    last_sequence: Option<u64>, // over all buffers (E21); at first, before what can be lost
+    resumed: Resumed,
+    unasked: Duration, // slept since the producer was asked for (E25)
+    is_replaced: bool, // there is a newer buffer, whatever the generation of this one says
     is_stopped: bool,
 }
 
 impl<P: Platform> Reader<P> {
-    /// Attaches to the ring of a CPU. Reading begins at its oldest event (E11).
-    pub fn open(mut platform: P, cpu: u16, options: Options) -> Result<Self, Error> {
-        let (ring, generation) = attach_alive(&mut platform, cpu)?;
-        Ok(Reader {
+    /// Attaches to the ring of a CPU. Reading begins at its oldest event (E11), or after the CPU's
+    /// place in the options.
+    pub fn open(platform: P, cpu: u16, options: Options<'_>) -> Result<Self, Error> {
+        Reader::open_at(platform, cpu, options.without_places(), options.place(cpu))
+    }
+
+    pub(crate) fn open_at(
+        mut platform: P,
+        cpu: u16,
+        options: Options<'static>,
+        place: Option<Place>,
+    ) -> Result<Self, Error> {
+        let attached = attach_alive(&mut platform, cpu)?;
+        let read_pos = attached.ring.tail_pos();
+        let mut reader = Reader {
             platform,
             options,
             statistics: Statistics::default(),
             cpu,
-            read_pos: ring.tail_pos(),
-            ring: Some(ring),
-            generation,
-            last_sequence: None,
+            read_pos,
+            last_sequence: attached.before_oldest(read_pos),
+            generation: attached.generation,
+            ring: Some(attached.ring),
+            resumed: Resumed::NoPlace,
             unasked: Duration::ZERO,
             is_replaced: false,
             is_stopped: false,
-        })
+        };
+        if let Some(place) = place {
+            reader.resume(place)?;
+        }
+        Ok(reader)
+    }
+
+    /// E25: the numbers of two sessions are unrelated. A kernel's place has no session that tells
+    /// another producer from the earlier one. The events of another one would not be newer than the
+    /// place, and would never be delivered.
+    fn resume(&mut self, place: Place) -> Result<(), Error> {
+        let session = self.session();
+        let is_same = place.session == session;
+        let goes_on = is_same && (session != 0 || self.has_reached(place.last_sequence)?);
+        (self.resumed, self.last_sequence) = match goes_on {
+            true => (Resumed::GoesOn, Some(place.last_sequence)),
+            false => (Resumed::NewSession, before_first(session).or(self.last_sequence)),
+        };
+        Ok(())
+    }
+
+    /// True if the ring had an event of `sequence` or later when the reader attached. Older events
+    /// are passed then. A ring contains its last event, unless a resize left no room for it. It
+    /// then counts as the ring of another producer. Called before any event is read.
+    fn has_reached(&mut self, sequence: u64) -> Result<bool, Error> {
+        let end = self.ring().write_pos();
+        while self.read_pos < end {
+            let header = match self.look()? {
+                Some(header) => header,
+                None => break,
+            };
+            if !self.is_whole() {
+                continue;
+            }
+            if header.sequence >= sequence {
+                return Ok(true);
+            }
+            self.read_pos += header.event_size;
+        }
+        // Nothing was delivered: reading begins at the tail, as after an attach.
+        self.statistics = Statistics::default();
+        self.read_pos = self.ring().tail_pos();
+        Ok(false)
     }
 
     /// The next event that is there now, copied to `buffer`. [`Error::TooSmall`] says how large the
@@ -287,6 +376,30 @@ impl<P: Platform> Reader<P> {
         self.generation
     }
 
+    /// The producer of the ring that is read now: 0 for a kernel, another number for each process.
+    /// After a restart of the producer it changes with the first event of the next one, or shortly
+    /// before.
+    pub fn session(&self) -> u64 {
+        self.ring().mapping.identity.session
+    }
+
+    /// The last event that was delivered, for [`Options::places`] of a later reader. Before the
+    /// first event it is the place of the options, or the event before the oldest one. `None`: the
+    /// ring was empty, and nothing told its next number.
+    pub fn place(&self) -> Option<Place> {
+        let session = self.session();
+        self.last_sequence.map(|last_sequence| Place { session, last_sequence })
+    }
+
+    /// What became of the place in the options.
+    ///
+    /// A producer in a kernel has no sessions. The reader takes it for another one if the ring's
+    /// last event has a lower number than the place, or if the ring is empty. It cannot recognise a
+    /// reloaded module that has emitted more events than the earlier one since.
+    pub fn resumed(&self) -> Resumed {
+        self.resumed
+    }
+
     #[cfg(feature = "std")]
     pub(crate) fn wake_word(&self) -> &core::sync::atomic::AtomicU32 {
         self.ring().futex_word()
@@ -298,24 +411,62 @@ impl<P: Platform> Reader<P> {
         self.is_replaced
     }
 
+    /// What a sleep for this reader needs; None if it never reads again.
+    ///
+    /// # Safety
+    ///
+    /// Nothing may access the result after a call of this reader that reads, or after its drop.
+    #[cfg(feature = "std")]
+    pub(crate) unsafe fn watch(&self) -> Option<Watch> {
+        // SAFETY: only these calls detach.
+        let ring = unsafe { self.ring().alias() };
+        (!self.is_stopped).then_some(Watch {
+            ring,
+            cpu: self.cpu,
+            read_pos: self.read_pos,
+            generation: self.generation,
+            limit: self.sleep_limit(None),
+            is_exclusive: self.options.exclusive,
+            is_replaced: self.is_replaced,
+        })
+    }
+
+    /// E25: `identity` has been replaced as the buffer of the CPU.
+    #[cfg(feature = "std")]
+    pub(crate) fn note_replaced(&mut self, identity: &Identity) {
+        self.is_replaced |= self.ring().mapping.identity == *identity;
+    }
+
     fn ring(&self) -> &Ring {
         self.ring.as_ref().expect("a reader has a ring until it is dropped")
     }
 
-    /// 5.1.8.1 steps 1 to 4: the header of the next event that is newer than the last one. Its
-    /// sizes are sound (E7); its content is to be believed once is_whole() was true. After every
-    /// move of read_pos it begins with write_pos again: the tail may have come as far as that
-    /// (E20).
+    /// The header of the next event that is newer than the last one, as of [`Reader::look`].
     fn find(&mut self) -> Result<Option<Header>, Error> {
+        loop {
+            match self.look()? {
+                Some(header) if self.last_sequence.map_or(true, |last| header.sequence > last) => {
+                    return Ok(Some(header));
+                }
+                // E21: an older buffer, or an earlier reader, had it, too.
+                Some(header) if self.is_whole() => self.read_pos += header.event_size,
+                Some(_) => {}
+                None if self.follow_generation()? => {}
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// 5.1.8.1 steps 1 to 4 in this buffer: the header of the next event. Its sizes are sound (E7);
+    /// its content is to be believed once is_whole() was true. After every move of read_pos it
+    /// begins with write_pos again: the tail may have come as far as that (E20).
+    fn look(&mut self) -> Result<Option<Header>, Error> {
         loop {
             if self.is_stopped {
                 return Err(Error::Corrupt);
             }
             let write_pos = self.ring().write_pos(); // before the tail: E26 rests on this order
             if self.read_pos >= write_pos {
-                if self.follow_generation()? {
-                    continue;
-                }
                 return Ok(None);
             }
             let tail_pos = self.ring().tail_pos();
@@ -328,19 +479,13 @@ impl<P: Platform> Reader<P> {
             let readable = write_pos - self.read_pos;
             let capacity = self.ring().capacity;
             let at = (readable <= capacity).then(|| self.ring().data(self.read_pos, readable));
-            match at.and_then(Header::of) {
-                Some(header) if self.last_sequence.map_or(true, |last| header.sequence > last) => {
-                    return Ok(Some(header));
-                }
-                // E21: an older buffer had it, too.
-                Some(header) if self.is_whole() => self.read_pos += header.event_size,
-                Some(_) => {}
-                None if self.is_whole() => {
-                    self.statistics.corrupt += 1;
-                    self.is_stopped = self.options.stop_on_corrupt;
-                    self.read_pos = write_pos; // never back, never a loop
-                }
-                None => {}
+            if let Some(header) = at.and_then(Header::of) {
+                return Ok(Some(header));
+            }
+            if self.is_whole() {
+                self.statistics.corrupt += 1;
+                self.is_stopped = self.options.stop_on_corrupt;
+                self.read_pos = write_pos; // never back, never a loop
             }
         }
     }
@@ -363,7 +508,9 @@ impl<P: Platform> Reader<P> {
 
     /// 5.1.8.1 step 6.
     fn deliver(&mut self, header: &Header) {
-        self.statistics.lost += self.lost_before(header.sequence);
+        // A hostile ring can lose nearly 2^64 events in each session.
+        let lost = self.lost_before(header.sequence);
+        self.statistics.lost = self.statistics.lost.saturating_add(lost);
         self.statistics.delivered += 1;
         self.last_sequence = Some(header.sequence);
         self.read_pos += header.event_size;
@@ -379,23 +526,25 @@ impl<P: Platform> Reader<P> {
         if self.read_pos < self.ring().write_pos() {
             return Ok(true);
         }
-        let (ring, next_generation) = attach_alive(&mut self.platform, self.cpu)?;
-        let (old, new) = (self.ring().mapping.identity, ring.mapping.identity);
+        let attached = attach_alive(&mut self.platform, self.cpu)?;
+        let (old, new) = (self.ring().mapping.identity, attached.ring.mapping.identity);
         self.is_replaced = false;
         if old == new {
             // A change without a successor: remember it, or every look would attach.
             // SAFETY: attach_alive got it from this platform, and nothing else refers to it.
-            unsafe { self.platform.detach(ring.mapping) };
+            unsafe { self.platform.detach(attached.ring.mapping) };
             self.generation = generation;
             return Ok(true);
         }
+        self.read_pos = attached.ring.tail_pos(); // E11: positions of two buffers are not compared
         if old.session != new.session {
-            self.last_sequence = None; // E25: the numbers have nothing in common
+            // E25: the numbers have nothing in common.
+            let from_here = || attached.before_oldest(self.read_pos);
+            self.last_sequence = before_first(new.session).or_else(from_here);
         }
-        self.read_pos = ring.tail_pos(); // E11: positions of two buffers are not compared
-        self.generation = next_generation;
+        self.generation = attached.generation;
         self.statistics.switches += 1;
-        if let Some(old) = self.ring.replace(ring) {
+        if let Some(old) = self.ring.replace(attached.ring) {
             // SAFETY: of this platform; the new ring has replaced it, and no borrow of it remains.
             unsafe { self.platform.detach(old.mapping) };
         }
@@ -433,18 +582,8 @@ impl<P: Platform> Reader<P> {
     /// 5.1.8.2 before the sleep: asks for a wake, and checks once more. The value of wake_word with
     /// which to sleep, or None if there is something. [`Reader::end_sleep`] follows in both cases.
     pub(crate) fn begin_sleep(&self) -> Option<u32> {
-        let ring = self.ring();
-        let counter = ring.futex_counter(); // E2: first
-        ring.ask_for_wake();
-        // E1: a full fence between the store of need_wake and the loads of the check. It pairs with
-        // the producer's between write_pos and its load of need_wake: one of them sees the
-        // other.
-        fence(SeqCst);
-        // E3: the generation together with write_pos, and both after the fence.
-        let has_something = self.read_pos < ring.write_pos()
-            || ring.generation() != self.generation
-            || self.is_replaced;
-        (!has_something).then_some(counter)
+        let counter = self.ring().begin_sleep(self.read_pos, self.generation);
+        counter.filter(|_| !self.is_replaced)
     }
 
     /// 5.1.8.2 step 6. E12: beside others it would erase their request.
@@ -454,18 +593,56 @@ impl<P: Platform> Reader<P> {
         }
     }
 
-    /// E25: nothing in a buffer says that its producer was killed.
-    pub(crate) fn ask_after_sleep(&mut self, slept: Duration) {
+    /// E25: nothing in a buffer says that its producer was killed. False: it was asked, and did not
+    /// answer.
+    pub(crate) fn ask_after_sleep(&mut self, slept: Duration) -> bool {
         if self.ring().mapping.identity.session == 0 {
-            return;
+            return true;
         }
         self.unasked += slept.max(SLEEP_AT_LEAST);
         if self.unasked < ASK_INTERVAL {
-            return;
+            return true;
         }
         self.unasked = Duration::ZERO;
-        if let Ok(now) = self.platform.identify(self.cpu) {
-            self.is_replaced = now != self.ring().mapping.identity;
+        let known = self.ring().mapping.identity;
+        match self.platform.is_current(self.cpu, &known) {
+            Ok(is_current) => self.is_replaced = !is_current,
+            Err(_) => return false,
+        }
+        true
+    }
+}
+
+/// A reader that sleeps, for another thread.
+#[cfg(feature = "std")]
+pub(crate) struct Watch {
+    ring: Ring, // an alias
+    pub(crate) cpu: u16,
+    read_pos: u64,
+    generation: u64,
+    /// The longest sleep.
+    pub(crate) limit: Option<Duration>,
+    is_exclusive: bool,
+    pub(crate) is_replaced: bool,
+}
+
+#[cfg(feature = "std")]
+impl Watch {
+    pub(crate) fn identity(&self) -> Identity {
+        self.ring.mapping.identity
+    }
+
+    /// As [`Reader::begin_sleep`], with the address of the word.
+    pub(crate) fn begin_sleep(&self) -> Option<(*const core::sync::atomic::AtomicU32, u32)> {
+        let counter = self.ring.begin_sleep(self.read_pos, self.generation);
+        let word: *const _ = self.ring.futex_word();
+        counter.filter(|_| !self.is_replaced).map(|counter| (word, counter))
+    }
+
+    /// As [`Reader::end_sleep`].
+    pub(crate) fn end_sleep(&self) {
+        if self.is_exclusive {
+            self.ring.clear_wake();
         }
     }
 }
@@ -479,10 +656,53 @@ impl<P: Platform> Drop for Reader<P> {
     }
 }
 
+/// A buffer after its attach.
+struct Attached {
+    ring: Ring,
+    generation: u64,
+    next_sequence: Option<u64>, // of the CPU, after the attach
+}
+
+impl Attached {
+    /// The number before the events whose loss is counted (5.1.9): those that were in the ring at
+    /// the attach, and later ones. `from` is the tail. None: unknown. Has no effect on a read.
+    fn before_oldest(&self, from: u64) -> Option<u64> {
+        let (oldest, write_pos) = self.oldest(from);
+        let is_kernel = self.ring.mapping.identity.session == 0;
+        let first = match (oldest, self.next_sequence) {
+            // 5.1.2: never written, and the hand-over brought nothing either.
+            (None, None) => (is_kernel && write_pos == 0 && self.generation == 1).then_some(1),
+            // An oldest event that is later than the next one was: those between are lost.
+            (oldest, next) => oldest.into_iter().chain(next).min(),
+        };
+        first.and_then(|first| first.checked_sub(1))
+    }
+
+    /// The number of the oldest event, None if its content is impossible, and write_pos. The order
+    /// of the loads is that of [`Reader::look`] and [`Reader::is_whole`].
+    fn oldest(&self, mut from: u64) -> (Option<u64>, u64) {
+        loop {
+            let write_pos = self.ring.write_pos();
+            if from >= write_pos {
+                return (None, write_pos);
+            }
+            let bytes = write_pos - from;
+            let at = (bytes <= self.ring.capacity).then(|| self.ring.data(from, bytes));
+            let header = at.and_then(Header::of);
+            let tail_pos = self.ring.tail_pos_after_data();
+            if tail_pos <= from {
+                let sequence = header.map(|header| header.sequence);
+                return (sequence.filter(|sequence| *sequence > 0), write_pos);
+            }
+            from = tail_pos;
+        }
+    }
+}
+
 /// A buffer that is alive, and its own generation (E19): a buffer that was retired before its
 /// generation was read shows that of its successor, and no change would follow. If the CPU still
 /// writes to it after that, it was alive.
-fn attach_alive<P: Platform>(platform: &mut P, cpu: u16) -> Result<(Ring, u64), Error> {
+fn attach_alive<P: Platform>(platform: &mut P, cpu: u16) -> Result<Attached, Error> {
     for attempt in 1.. {
         let ring = match Ring::check(platform.attach(cpu)?) {
             Ok(ring) => ring,
@@ -495,8 +715,12 @@ fn attach_alive<P: Platform>(platform: &mut P, cpu: u16) -> Result<(Ring, u64), 
         let generation = ring.generation();
         let now: Result<Identity, Error> = platform.identify(cpu);
         match now {
-            Ok(now) if now == ring.mapping.identity || attempt == ATTACH_ATTEMPTS => {
-                return Ok((ring, generation));
+            Ok(now) if now == ring.mapping.identity => {
+                let next_sequence = platform.next_sequence();
+                return Ok(Attached { ring, generation, next_sequence });
+            }
+            Ok(_) if attempt == ATTACH_ATTEMPTS => {
+                return Ok(Attached { ring, generation, next_sequence: None });
             }
             Ok(_) => {
                 // SAFETY: of this platform, and the last use of it.

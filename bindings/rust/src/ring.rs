@@ -4,7 +4,7 @@ use crate::{Error, Mapping};
 use core::marker::PhantomData;
 use core::ops::Range;
 use core::ptr::NonNull;
-use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use core::sync::atomic::{fence, AtomicU32, AtomicU64, AtomicU8};
 
 pub(crate) const HEADER_BYTES: u64 = 29; // of an event, before its type
@@ -34,6 +34,9 @@ pub(crate) struct Ring {
     pub(crate) capacity: u64, // taken once, with the check; never read again (E14)
 }
 
+// SAFETY: a mapping belongs to no thread, and all accesses to it are atomic.
+unsafe impl Send for Ring {}
+
 impl Ring {
     /// 5.1.6.1, and E14 for the capacity. Relaxed loads: these fields are written once, before
     /// anybody can attach. After an error the mapping is the caller's again.
@@ -61,6 +64,32 @@ impl Ring {
             return Ok(ring);
         };
         Err((error, ring.mapping))
+    }
+
+    /// The same ring once more.
+    ///
+    /// # Safety
+    ///
+    /// Nothing may access the result after the mapping was detached.
+    #[cfg(feature = "std")]
+    pub(crate) unsafe fn alias(&self) -> Ring {
+        let Mapping { base, mapped_bytes, identity, owner } = self.mapping;
+        Ring { mapping: Mapping { base, mapped_bytes, identity, owner }, capacity: self.capacity }
+    }
+
+    /// 5.1.8.2 before the sleep of a reader that has read up to `read_pos` and has seen
+    /// `generation`: asks for a wake, and checks once more. The value of the futex word with which
+    /// to sleep, or None if there is something.
+    pub(crate) fn begin_sleep(&self, read_pos: u64, generation: u64) -> Option<u32> {
+        let counter = self.futex_counter(); // E2: first
+        self.ask_for_wake();
+        // E1: a full fence between the store of need_wake and the loads of the check. It pairs with
+        // the producer's between write_pos and its load of need_wake: one of them sees the
+        // other.
+        fence(SeqCst);
+        // E3: the generation together with write_pos, and both after the fence.
+        let has_something = read_pos < self.write_pos() || self.generation() != generation;
+        (!has_something).then_some(counter)
     }
 
     fn page(&self) -> &Metadata {
@@ -100,13 +129,13 @@ impl Ring {
 
     /// Acquire (E2): the loads of the check before the sleep come after it. An event that the check
     /// does not see changes the word after this load, and so ends the sleep.
-    pub(crate) fn futex_counter(&self) -> u32 {
+    fn futex_counter(&self) -> u32 {
         self.page().futex_counter.load(Acquire)
     }
 
     /// 5.1.8.2 step 1. Release, as the text says; the order that matters is that of the full fence
     /// which must follow (E1).
-    pub(crate) fn ask_for_wake(&self) {
+    fn ask_for_wake(&self) {
         self.page().need_wake.store(1, Release);
     }
 

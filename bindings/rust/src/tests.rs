@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-//! The reader over rings in this process, whose producer acts where the reader calls the platform.
-use crate::linux::{refuse_waitv, sleep_on, sleep_on_any, wake_all};
+//! Tests the reader with rings in this process. The producer acts in the reader's platform calls.
+use crate::linux::{refuse, sleep_on, sleep_on_any, wake_all, SYS_FUTEX_WAITV};
 use crate::{Error, Identity, Mapping, Options, Platform, Reader, ReaderSet, Wake};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering::SeqCst};
@@ -9,22 +9,35 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Instant;
 
+mod emitter;
+mod fd;
+#[cfg(feature = "libkmes")]
+mod libkmes;
+mod merge;
+mod place;
+mod places;
+
 const CAPACITY: usize = 256;
 const PARTIAL: Duration = Duration::from_millis(1);
-const WORDS: usize = (4096 + 2 * CAPACITY) / 8;
 
-/// One buffer; both mappings of its data are kept alike by write().
+/// One buffer. raw() writes each byte to both mappings of the data.
 struct Fake {
     words: Vec<AtomicU64>,
+    capacity: usize,
     inode: u64,
+    cpu: u16, // in the headers of the events
     sequence: u64,
 }
 
 impl Fake {
     fn new(inode: u64, generation: u64) -> Fake {
-        let fake = Fake { words: (0..WORDS).map(|_| 0.into()).collect(), inode, sequence: 0 };
+        Fake::with_capacity(inode, generation, CAPACITY)
+    }
+    fn with_capacity(inode: u64, generation: u64, capacity: usize) -> Fake {
+        let words = (0..(4096 + 2 * capacity) / 8).map(|_| 0.into()).collect();
+        let fake = Fake { words, capacity, inode, cpu: 0, sequence: 0 };
         fake.bytes(0, b"KMESRING\x01");
-        fake.set(16, CAPACITY as u64);
+        fake.set(16, capacity as u64);
         fake.set(24, 4096);
         fake.set(32, generation);
         fake
@@ -32,8 +45,11 @@ impl Fake {
     fn base(&self) -> *mut u8 {
         self.words.as_ptr() as *mut u8
     }
+    fn mapping(&self) -> (NonNull<u8>, u64) {
+        (NonNull::new(self.base()).unwrap(), self.words.len() as u64 * 8)
+    }
     fn bytes(&self, at: usize, bytes: &[u8]) {
-        assert!(at + bytes.len() <= WORDS * 8);
+        assert!(at + bytes.len() <= self.words.len() * 8);
         for (index, byte) in bytes.iter().enumerate() {
             // SAFETY: inside of `words`, whose accesses are all atomic.
             unsafe { (*self.base().add(at + index).cast::<AtomicU8>()).store(*byte, SeqCst) };
@@ -48,25 +64,29 @@ impl Fake {
     fn raw(&mut self, event: &[u8]) {
         let from = self.get(64);
         for (index, byte) in event.iter().enumerate() {
-            let at = 4096 + (from as usize + index) % CAPACITY;
+            let at = 4096 + (from as usize + index) % self.capacity;
             self.bytes(at, &[*byte]);
-            self.bytes(at + CAPACITY, &[*byte]);
+            self.bytes(at + self.capacity, &[*byte]);
         }
         self.set(64, from + event.len() as u64);
     }
-    /// The tail passes to where the event fits: all events of a test have one size where it laps.
+    /// Moves the tail until the event fits. In a test with laps all events have the same size.
     fn emit(&mut self, payload: &[u8]) {
+        self.emit_at(7, payload);
+    }
+    fn emit_at(&mut self, timestamp_ns: u64, payload: &[u8]) {
         self.sequence += 1;
         let size = 30 + payload.len();
-        while self.get(64) + size as u64 - self.get(72) > CAPACITY as u64 {
+        while self.get(64) + size as u64 - self.get(72) > self.capacity as u64 {
             self.set(72, self.get(72) + size as u64);
         }
         let mut event = vec![];
         event.extend((size as u32).to_le_bytes());
         event.extend(30u32.to_le_bytes());
-        event.extend(7u64.to_le_bytes());
+        event.extend(timestamp_ns.to_le_bytes());
         event.extend(self.sequence.to_le_bytes());
-        event.extend([0, 0, 2, 1, 0, b't']);
+        event.extend(self.cpu.to_le_bytes());
+        event.extend([2, 1, 0, b't']);
         event.extend(payload);
         self.raw(&event);
     }
@@ -82,6 +102,9 @@ struct World {
     at_attach: RefCell<Option<Action>>,
     limits: RefCell<Vec<Option<Duration>>>,
     session: RefCell<u64>,
+    next_sequence: RefCell<u64>, // what the producer says; 0: nothing
+    is_silent: RefCell<bool>,    // an identify would block
+    asks: RefCell<u32>,          // calls of is_current
     attach_fails: RefCell<u32>,
     is_wake_taken: RefCell<bool>, // by another consumer: the sleep times out
     mapped: RefCell<i32>,
@@ -89,8 +112,11 @@ struct World {
 
 impl World {
     fn new() -> Rc<World> {
+        World::of(Fake::new(1, 1))
+    }
+    fn of(ring: Fake) -> Rc<World> {
         let world = World::default();
-        world.rings.borrow_mut().push(Fake::new(1, 1));
+        world.rings.borrow_mut().push(ring);
         Rc::new(world)
     }
     fn emit(&self, payload: &[u8]) {
@@ -137,14 +163,25 @@ unsafe impl Platform for Rc<World> {
             *self.attach_fails.borrow_mut() = fails - 1;
             return Err(Error::Os(24));
         }
-        let base = NonNull::new(self.rings.borrow().last().unwrap().base()).unwrap();
+        let (base, mapped_bytes) = self.rings.borrow().last().unwrap().mapping();
         let identity = self.identity();
         self.run(&self.at_attach);
         *self.mapped.borrow_mut() += 1;
-        Ok(Mapping { base, mapped_bytes: WORDS as u64 * 8, identity, owner: 0 })
+        Ok(Mapping { base, mapped_bytes, identity, owner: 0 })
     }
     fn identify(&mut self, _: u16) -> Result<Identity, Error> {
+        assert!(!*self.is_silent.borrow());
         Ok(self.identity())
+    }
+    fn is_current(&mut self, _: u16, known: &Identity) -> Result<bool, Error> {
+        *self.asks.borrow_mut() += 1;
+        match *self.is_silent.borrow() {
+            true => Err(Error::Os(110)),
+            false => Ok(self.identity() == *known),
+        }
+    }
+    fn next_sequence(&self) -> Option<u64> {
+        Some(*self.next_sequence.borrow()).filter(|next| *next > 0)
     }
     unsafe fn detach(&mut self, _: Mapping) {
         *self.mapped.borrow_mut() -= 1;
@@ -173,7 +210,7 @@ unsafe impl Platform for Rc<World> {
 }
 
 fn open(world: &Rc<World>) -> Reader<Rc<World>> {
-    let options = Options { exclusive: true, stop_on_corrupt: false };
+    let options = Options { exclusive: true, ..Options::default() };
     Reader::open(world.clone(), 0, options).unwrap()
 }
 
@@ -184,6 +221,21 @@ fn sequences(reader: &mut Reader<Rc<World>>) -> Vec<u64> {
         found.push(event.sequence);
     }
     found
+}
+
+/// A producer that is stopped answers nothing, and identify has a longer limit than is_current.
+#[test]
+fn waits_ask_by_the_call_that_answers_soon() {
+    let world = World::new();
+    *world.session.borrow_mut() = 7;
+    let mut reader = open(&world);
+    let mut set = ReaderSet::open([world.clone()], Options::default()).unwrap();
+    *world.is_silent.borrow_mut() = true;
+    assert_eq!(Ok(false), reader.wait(Some(Duration::from_secs(1))));
+    assert_eq!(1, *world.asks.borrow());
+    while *world.asks.borrow() == 1 {
+        assert_eq!(Ok(false), set.wait(Some(PARTIAL)));
+    }
 }
 
 #[test]
@@ -365,6 +417,27 @@ fn producer_that_was_replaced_is_left() {
     assert_eq!(vec![1], sequences(&mut reader));
 }
 
+/// A process numbers the events of a new session from 1 on (E25). A kernel may have emitted before.
+#[test]
+fn counts_what_it_misses_of_the_next_producer() {
+    for (session, lost) in [(2, 4), (0, 0)] {
+        let world = World::new();
+        *world.session.borrow_mut() = 1;
+        let mut reader = open(&world);
+        world.emit(b"");
+        assert_eq!(vec![1], sequences(&mut reader));
+        let mut next = Fake::new(2, 1);
+        next.sequence = 4; // those of the events that it has overwritten
+        world.rings.borrow_mut().push(next);
+        *world.session.borrow_mut() = session;
+        assert_eq!(Ok(true), reader.wait(None));
+        world.emit(b"");
+        let event = reader.events().next().unwrap().unwrap();
+        assert_eq!((5, lost), (event.sequence, event.lost_before));
+        assert_eq!(lost, reader.statistics().lost);
+    }
+}
+
 #[test]
 fn refuses_other_layouts() {
     let refusal = |at: usize, bytes: &[u8]| {
@@ -384,7 +457,7 @@ fn refuses_other_layouts() {
 /// Worlds of several CPUs, and a set of their readers.
 fn open_set(cpus: usize, exclusive: bool) -> (Vec<Rc<World>>, ReaderSet<Rc<World>>) {
     let worlds: Vec<_> = (0..cpus).map(|_| World::new()).collect();
-    let options = Options { exclusive, stop_on_corrupt: false };
+    let options = Options { exclusive, ..Options::default() };
     let set = ReaderSet::open(worlds.iter().cloned(), options).unwrap();
     (worlds, set)
 }
@@ -517,7 +590,7 @@ fn limits_of_any_length_are_valid() {
 fn sleep_on_any_word_needs_no_waitv() {
     for error in [1, 38] {
         let sleeper = std::thread::spawn(move || {
-            if !refuse_waitv(error) {
+            if !refuse(SYS_FUTEX_WAITV, error) {
                 return; // a kernel without filters
             }
             let word = AtomicU32::new(0);

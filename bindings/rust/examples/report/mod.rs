@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-//! What the testees have in common: the records of docs/testee-contract.md.
+//! Shared by the testees: the records of docs/testee-contract.md.
 use kmes::{Error, Event};
+use std::collections::BTreeSet;
 use std::os::unix::io::FromRawFd;
 use std::{env, fmt::Write as _, fs::File, io::Write as _, process, thread, time::Duration};
 
 pub const END: &[u8] = b"kmes.conformance.end";
 const RETRIES: u32 = 5000;
 
-/// Tries again, with rests, while the system lacks a means.
+/// Repeats a call that fails with a temporary error: no permission yet, no rings, memory or files.
 pub fn retried<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error> {
     for _ in 0..RETRIES {
         match call() {
@@ -21,10 +22,11 @@ pub fn retried<T>(mut call: impl FnMut() -> Result<T, Error>) -> Result<T, Error
 pub struct Report {
     output: &'static File,
     lines: String,
+    begun: BTreeSet<u16>, // CPUs with an event
 }
 
 impl Report {
-    /// To the descriptor that the runner names.
+    /// Returns the file of the report, whose descriptor the runner chooses.
     pub fn open() -> &'static File {
         let fd = env::var("KMES_REPORT_FD").ok().and_then(|fd| fd.parse().ok()).unwrap_or(1);
         // SAFETY: the descriptor is open for the life of the program.
@@ -32,7 +34,7 @@ impl Report {
     }
 
     pub fn new(output: &'static File) -> Report {
-        Report { output, lines: String::new() }
+        Report { output, lines: String::new(), begun: BTreeSet::new() }
     }
 
     pub fn flush(&mut self) {
@@ -49,7 +51,9 @@ impl Report {
     }
 
     pub fn event(&mut self, cpu: u16, event: &Event) {
-        if event.lost_before > 0 {
+        // The contract counts from the first delivered event on, the reader from the attach on.
+        let is_first = self.begun.insert(cpu);
+        if event.lost_before > 0 && !is_first {
             self.record('L', cpu, event.lost_before);
         }
         let fnv = |digest: u64, byte: &u8| (digest ^ u64::from(*byte)).wrapping_mul(0x100000001b3);
