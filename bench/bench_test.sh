@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# kmes-bench runs to its end and writes each row. The test does not check the figures.
+# Tests that kmes-bench ends and prints each row, and reports errors. Does not check the figures.
 set -uo pipefail
 
 readonly BENCH=$1 REFUSED=$2 WILLING=$3 CONSUMERS=$4 KMESCTL=$5
@@ -24,7 +24,7 @@ with open(sys.argv[1]) as file:
 tables = collections.defaultdict(list)
 for row in rows:
     tables[row["group"], row["table"], row["value"]].append(row)
-# How many tables, and rows of each.
+# The numbers of tables, and of rows in each.
 GROUPS = {
     "producer": (2, 5), "reader": (2, 4), "pair": (2, 3),
     "mixed": (2, 4), "rings": (2, 2), "capacity": (2, 2), "resize": (1, 3),
@@ -41,7 +41,7 @@ for name, table in tables.items():
     assert all((row["unit"] == "ns each") == is_time for row in table), name
     assert table[0]["ratio"] == 1, name
     assert all(row["median"] > 0 and row["samples"] == 5 for row in table), name
-# A reader that sleeps is woken, and no event wakes more than once.
+# The sleeping reader is woken, and there are no more wakes than events.
 for row in tables["wake", "wakes", 64]:
     assert 0 < row["median"] <= 1000, row
 PYTHON
@@ -51,17 +51,17 @@ PYTHON
 [ $? -eq 2 ] || fail "an unknown group is not bad usage"
 [ "$(wc -l <"$OUT")" -eq 1 ] || fail "bad usage is not one line"
 "$BENCH" --quick --first --json "$TEST_TMPDIR/none/file" reader >"$OUT" 2>&1
-[ $? -eq 3 ] || fail "a file that cannot be written is not said"
+[ $? -eq 3 ] || fail "no error for a file that cannot be written"
 "$BENCH" --quick --first --peer "$BENCH" peers >"$OUT" 2>&1
-[ $? -eq 3 ] || fail "a file that is no peer is not said"
-grep -q 'not a peer of bench/peers$' "$OUT" || fail "a file that is no peer is not named"
+[ $? -eq 3 ] || fail "no error for a file that is not a peer"
+grep -q 'not a peer of bench/peers$' "$OUT" || fail "the error does not name the file"
 "$BENCH" --quick --first --peer "$REFUSED" --peer "$WILLING" peers >"$OUT" 2>&1 ||
-    fail "a peer that cannot run ends the others: status $?"
+    fail "a peer that cannot run fails the program: status $?"
 grep -qx 'left out: the refused: not permitted: a ring buffer: Operation not permitted' "$OUT" ||
-    fail "a peer that cannot run is not left out with its reason"
+    fail "no line says why a peer was left out"
 [ "$(grep -c 'the refused' "$OUT")" -eq 1 ] || fail "a peer that is left out has a row"
 grep -q '^the willing  *[0-9.]* (' "$OUT" || fail "the peer that runs has no row"
-grep -qx 'the willing: no bytes' "$OUT" || fail "no line says what the peer does not do"
+grep -qx 'the willing: no bytes' "$OUT" || fail "no line says what the peer leaves out"
 
 # Each consumer ends, and has a row. perf may have one, or a reason.
 "$CONSUMERS" "$KMESCTL" "$TEST_TMPDIR" --rate 100000 --seconds 0.2 >"$OUT" 2>&1 ||
@@ -72,7 +72,7 @@ for row in 'reader of one CPU' set merge 'print > /dev/null' 'print --json > /de
 done
 grep -qE '^(left out: )?perf record to tmpfs' "$OUT" || fail "consumers: nothing about perf"
 "$CONSUMERS" "$KMESCTL.none" "$TEST_TMPDIR" --rate 100000 --seconds 0.2 >"$OUT" 2>&1 ||
-    fail "a consumer that cannot run ends the others: status $?"
+    fail "a consumer that cannot run fails the program: status $?"
 grep -qx 'left out: set: .*' "$OUT" && fail "a reader is left out"
 grep -qx 'left out: print > /dev/null: not installed' "$OUT" || fail "no reason for print"
 exit "$failures"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// kmes-consumers KMESCTL FOLDER [--rate N] [--seconds N]: what a consumer gets of a steady stream
-// of events of 64 bytes, and what an event costs it. A producer emits on the first processor, and
-// one consumer after the other runs on the last one. FOLDER, on tmpfs, has the files of the
-// recorder.
+// kmes-consumers KMESCTL FOLDER [--rate N] [--seconds N]: measures how many events of a steady
+// stream each consumer reads, and the CPU time for an event. An event has 64 bytes. A producer
+// emits on the first processor, and the consumers run in turn on the last one. FOLDER, on tmpfs,
+// has the files of the recorder.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ namespace kmes::bench {
 namespace {
 
 constexpr std::uint64_t kEventBytes = 64;
-constexpr std::uint64_t kRingBytes = 64 << 20;  // a tenth of a second at 10 million events a second
+constexpr std::uint64_t kRingBytes = 64 << 20;  // 0.1 s at 10 million events a second
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
 struct Options {
@@ -87,7 +87,7 @@ pid_t start(int cpu, const std::function<int()>& body) {
     }
 }
 
-// Emits batches at the rate, for ever. A batch that is late is emitted at once.
+// Emits batches at the rate, without an end. Emits a late batch at once.
 int emit_for_ever(const std::string& address, std::uint64_t rate, int ready_fd) {
     const std::vector<std::byte> payload(kEventBytes - record_bytes(0), std::byte{'p'});
     const std::vector<BatchEntry> batch(kBatchEvents, {kType, payload});
@@ -181,7 +181,7 @@ std::string read_file(const std::string& path) {
     return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The number before `word` in what a program has said at its end.
+// Returns the number before `word` in the output of a program.
 double number_before(const std::string& word, const std::string& said) {
     const auto end = said.find(word);
     must(end != std::string::npos, "no number of events");
@@ -198,14 +198,14 @@ double seconds_of(const timeval& time) {
 struct Row {
     std::string name;
     std::function<int(std::uint64_t events)> body;
-    // Empty: it ends after `events` events. Otherwise it ends by SIGINT, some time after it has
-    // made `file`, and its log has the number of its events before `word`.
+    // Empty: the consumer ends after `events` events. Otherwise SIGINT ends it, some time after it
+    // has created `file`. Its log then has the number of its events before `word`.
     std::string file;
     std::string log;
     std::string word;
 };
 
-// False: the child has ended before.
+// Waits until the file exists. Returns false if the child has ended before.
 bool wait_for_file(const std::string& file, pid_t child) {
     siginfo_t ended = {};
     while (ended.si_pid == 0) {
@@ -230,7 +230,7 @@ Outcome measure_row(const Row& row, const Options& options, int cpu) {
     int status = 0;
     rusage usage = {};
     must(wait4(child, &status, 0, &usage) == child, "wait4");
-    // perf ends by the signal.
+    // The signal kills perf, the other programs handle it.
     const bool is_ended = WIFSIGNALED(status) && WTERMSIG(status) == SIGINT && !row.log.empty();
     must(!WIFEXITED(status) || WEXITSTATUS(status) != 127, "not installed");
     if (!row.log.empty() && status != 0 && !is_ended) throw std::runtime_error(read_file(row.log));
@@ -247,7 +247,7 @@ std::string first_line(const std::string& text) {
                                       : text.substr(begin, text.find('\n', begin) - begin);
 }
 
-// A row that this machine does not permit costs a line.
+// Prints a row, or a line with the reason if this machine does not permit it.
 void print_row(const Row& row, const Options& options, int cpu) {
     try {
         const Outcome outcome = measure_row(row, options, cpu);
@@ -290,7 +290,7 @@ void end(pid_t child) {
     waitpid(child, nullptr, 0);
 }
 
-// perf records the tracepoint of a system call that a process does without a pause.
+// perf records the tracepoint of a system call. A process makes that call repeatedly.
 void print_perf(const Options& options, const std::vector<int>& cpus) {
     const std::string log = options.folder + "/perf.log";
     const pid_t emitter = start(cpus.front(), [] {
@@ -335,7 +335,7 @@ void print_peer(const std::string& path, const Options& options, const std::vect
 
 int run(const Options& options) {
     const std::vector<int> cpus = processors();
-    // Processes of two PID namespaces may have the same number.
+    // The process id is not enough: another PID namespace may have the same one.
     const std::string address =
         fmt::format("@kmes-consumers-{}-{}", getpid(), std::random_device()());
     int ready[2];
@@ -363,11 +363,14 @@ int run(const Options& options) {
 
 int main(int argc, char** argv) {
     kmes::bench::Options options;
-    CLI::App app("What a consumer gets of a steady stream of events, and what an event costs it.");
-    app.add_option("kmesctl", options.kmesctl, "the program")->required();
-    app.add_option("folder", options.folder, "for the files of the recorder")->required();
-    app.add_option("--rate", options.rate, "events a second")->check(CLI::PositiveNumber);
-    app.add_option("--seconds", options.seconds, "of each consumer")->check(CLI::PositiveNumber);
+    CLI::App app(
+        "Measures the events that a consumer reads from a steady stream, and its time for an "
+        "event.");
+    app.add_option("kmesctl", options.kmesctl, "path of kmesctl")->required();
+    app.add_option("folder", options.folder, "folder for the files of the recorder")->required();
+    app.add_option("--rate", options.rate, "emitted events per second")->check(CLI::PositiveNumber);
+    app.add_option("--seconds", options.seconds, "duration for each consumer")
+        ->check(CLI::PositiveNumber);
     app.add_option("--peer", options.peers, "a shared object of bench/peers, repeatable")
         ->expected(1);
     CLI11_PARSE(app, argc, argv);

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What is done with the figures of kmes-bench once they are in a file.
+"""Compares, keeps and plots figures of kmes-bench.
 
   figures.py against --new BUILD --old BUILD [--rounds N] [--quick] [GROUP...]
-             runs two builds in turn, and prints for each row how the new one compares to the old
-             one; exit status 1 where a row is slower
-  figures.py keep FIGURES FOLDER      adds them to FOLDER/MACHINE.json, one file for each processor
-  figures.py plot KEPT SVG            draws its groups `producer`, `reader` and `peers`
+             runs two builds in turn, and prints the ratio of new to old for each row; exit status 1
+             if a row is slower
+  figures.py keep FIGURES FOLDER      adds the figures to FOLDER/MACHINE.json, a file for each model
+                                      of processor
+  figures.py plot KEPT SVG            draws the groups `producer`, `reader` and `peers` of KEPT
 """
 import argparse
 import json
@@ -19,14 +20,14 @@ import subprocess
 import sys
 import tempfile
 
-# A row is slower where it is so in every round, and by more than this in the middle one.
+# A row is slower if it is slower in every round, and if the median is slower by more than this.
 LIMIT = 0.05
 ROUNDS = 5
 SCHEMA = 3
 
 
 class Fault(Exception):
-    """One line for the user."""
+    """An error, with one line for the user."""
 
 
 def read(path):
@@ -36,9 +37,9 @@ def read(path):
     except OSError as error:
         raise Fault("%s: %s" % (path, error.strerror))
     except ValueError:
-        raise Fault("%s: not JSON; it is written by `kmes-bench --json`" % path)
+        raise Fault("%s: not JSON; expected a file of `kmes-bench --json`" % path)
     if not isinstance(figures, dict) or not isinstance(figures.get("rows"), list):
-        raise Fault("%s: no figures; they are written by `kmes-bench --json`" % path)
+        raise Fault("%s: no figures; expected a file of `kmes-bench --json`" % path)
     return figures
 
 
@@ -48,7 +49,7 @@ def key_of(row):
 
 
 def median_of(row):
-    # Before schema 3 every figure was a time.
+    # Before schema 3 each figure was a time in ns.
     return row["median"] if "median" in row else row["median_ns"]
 
 
@@ -75,11 +76,11 @@ def verdict_of(ratios):
 
 
 def against(new, old, groups, rounds, is_quick):
-    """Prints a line for each row; how many rows are slower."""
+    """Prints a line for each row. Returns the number of slower rows."""
     runs = []
     with tempfile.TemporaryDirectory() as folder:
         for turn in range(rounds):
-            # Each build is first in half of the rounds: the second one finds a warmer machine.
+            # Each build is first in half of the rounds, because the processor warms up.
             order = [new, old] if turn % 2 else [old, new]
             figures = {program: measure(program, groups, is_quick, folder) for program in order}
             runs.append((figures[new], figures[old]))
@@ -127,10 +128,10 @@ def processor():
 
 
 def keep(path, folder):
-    """The file that the figures were added to. Groups that it has already are replaced."""
+    """Adds the figures to a file, and returns its path. Replaces the groups that the file has."""
     figures = read(path)
     if figures.get("schema") != SCHEMA:
-        raise Fault("%s: schema %s; schema %d is kept" % (path, figures.get("schema"), SCHEMA))
+        raise Fault("%s: schema %s; expected %d" % (path, figures.get("schema"), SCHEMA))
     name = re.sub(r"[^a-z0-9]+", "-", processor().lower()).strip("-") + ".json"
     kept = os.path.join(folder, name)
     rows = read(kept)["rows"] if os.path.exists(kept) else []
@@ -177,7 +178,7 @@ def scale(value, low, high, begin, end):
 
 
 def ticks(low, high):
-    """1, 10, 100... and 2 and 5 times these, within the range."""
+    """Returns the numbers 1, 2, 5, 10, 20, 50 and so on within the range."""
     found = []
     power = 10 ** math.floor(math.log10(low))
     while power <= high:
@@ -187,7 +188,7 @@ def ticks(low, high):
 
 
 def panel(title, lines, column):
-    """One diagram with two log axes. `lines`: {name: {value of the column: ns}}."""
+    """Returns a diagram with two log axes. `lines`: {name: {value of the column: ns}}."""
     values = sorted({value for points in lines.values() for value in points})
     heights = [ns for points in lines.values() for ns in points.values()]
     low, high = min(heights) * 0.8, max(heights) * 1.25

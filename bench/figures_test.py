@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""figures.py with builds that print what the test wants."""
+"""Tests figures.py with fake builds."""
 import contextlib
 import io
 import json
@@ -35,7 +35,7 @@ class Figures(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def build(self, name, rounds, status=0):
-        """A program that writes the rows of one round after the other to its --json file."""
+        """Makes a program that writes the rows of the next round to its --json file at each run."""
         with open(self.path(name), "w") as file:
             file.write(
                 "#!%s\nimport json, os, sys\n"
@@ -51,7 +51,7 @@ class Figures(unittest.TestCase):
         return self.path(name)
 
     def call(self, *arguments):
-        """Exit status, output, errors."""
+        """Returns the exit status, the output and the errors."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             status = figures.main([str(each) for each in arguments])
@@ -135,7 +135,7 @@ class Figures(unittest.TestCase):
         for content, words in (
             ("{", "not JSON"),
             ("[]", "no figures"),
-            ('{"schema": 1, "rows": []}', "schema 1; schema 3 is kept"),
+            ('{"schema": 1, "rows": []}', "schema 1; expected 3"),
         ):
             path = self.write("bad.json", content)
             status, _, err = self.call("keep", path, self.path("results"))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Instructions an event, counted by callgrind, beside those that are allowed.
+"""Compares the instructions for an event, counted by callgrind, with the allowed numbers.
 
-  instructions.py check PROGRAM FILE   prints a line for each path; status 1: a path takes more than
-                                       2 % over what FILE allows, or FILE has other paths
-  instructions.py update PROGRAM FILE  writes what was counted to FILE
+  instructions.py check PROGRAM FILE   prints a line for each path; status 1 if a path exceeds its
+                                       number in FILE by more than 2 %, or FILE has other paths
+  instructions.py update PROGRAM FILE  writes the counts to FILE
 
 PROGRAM is kmes-instructions. FILE has a line for each path: instructions, payload bytes, name.
 """
@@ -29,7 +29,7 @@ def fail(message):
 
 
 def total_of(dump):
-    """(the name that the program gave the dump, its instructions)."""
+    """Returns the name that the program gave to the dump, and its instructions."""
     with open(dump) as file:
         text = file.read()
     name = re.search(r"^desc: Trigger: Client Request: (.+)$", text, re.MULTILINE)
@@ -38,7 +38,7 @@ def total_of(dump):
 
 
 def dumps_in(folder):
-    """The totals of the dumps of the program, in their order."""
+    """Returns total_of() each dump, in their order."""
     numbered = {}
     for name in os.listdir(folder):
         number = re.search(r"^callgrind\.(\d+)$", name)
@@ -49,7 +49,7 @@ def dumps_in(folder):
 
 
 def count(program):
-    """{(path, payload bytes): instructions an event}."""
+    """Returns {(path, payload bytes): instructions for an event}."""
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "list")
         command = ["valgrind", "--tool=callgrind", "--combine-dumps=no"]
@@ -64,14 +64,14 @@ def count(program):
                 text=True,
             )
         except FileNotFoundError:
-            fail("valgrind is not installed; `tools/kmes setup` does it")
+            fail("valgrind is not installed; `tools/kmes setup` installs it")
         if done.returncode != 0:
-            fail("%s ended with %d:\n%s" % (program, done.returncode, done.stdout))
+            fail("%s ended with status %d:\n%s" % (program, done.returncode, done.stdout))
         with open(path) as file:
             listed = [line.rstrip("\n").split("\t") for line in file]
         dumps = dumps_in(folder)
     if [name for name, _ in dumps] != [name for name, _, _ in listed]:
-        fail("callgrind left dumps other than those asked for: %s" % dumps)
+        fail("callgrind has made unexpected dumps: %s" % dumps)
     return {
         (name, int(payload)): round(total / int(events))
         for (name, payload, events), (_, total) in zip(listed, dumps)
@@ -86,13 +86,13 @@ def read_allowed(path):
                 continue
             row = re.match(r"^ *(\d+) +(\d+) +(\S.*)$", line)
             if not row:
-                fail("%s:%d: want `instructions payload_bytes path`" % (path, number))
+                fail("%s:%d: expected `instructions payload_bytes path`" % (path, number))
             allowed[row.group(3), int(row.group(2))] = int(row.group(1))
     return allowed
 
 
 def check(counted, allowed):
-    """The faults, after a line for each path."""
+    """Prints a line for each path, and returns the faults."""
     faults = []
     for key in sorted(counted.keys() | allowed.keys()):
         name, payload = key
@@ -123,7 +123,7 @@ def main():
     for fault in faults:
         print("FAIL: " + fault)
     if faults:
-        print("a rise that is wanted: tools/kmes bench instructions --update")
+        print("to accept the new counts: tools/kmes bench instructions --update")
     return 1 if faults else 0
 
 

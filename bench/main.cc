@@ -22,7 +22,7 @@ namespace {
 struct Group {
     const char* name;
     std::vector<Table> (*tables)(std::uint64_t value, const Effort& effort);
-    const char* column;  // what the values are
+    const char* column;  // the meaning of `values`
     std::vector<std::uint64_t> values;
 };
 
@@ -100,7 +100,7 @@ void print(const Result& result) {
         }
         fmt::print("\n");
     }
-    fmt::print("medians of {} samples, interleaved; {} disturbed ones were taken again\n", samples,
+    fmt::print("medians of {} interleaved samples; {} disturbed samples were repeated\n", samples,
                rejected);
 }
 
@@ -131,7 +131,7 @@ nlohmann::json to_json(const std::vector<Result>& results) {
     return {{"schema", 3}, {"rows", rows}};
 }
 
-// Returns the peers that this machine can run. Prints a line for each other one.
+// Returns the peers that this machine can run. Prints a line for each of the others.
 std::vector<std::string> peers_that_run(const std::vector<std::string>& peers) {
     std::vector<std::string> found;
 
@@ -147,7 +147,8 @@ std::vector<std::string> peers_that_run(const std::vector<std::string>& peers) {
 }
 
 int main_checked(int argc, char** argv) {
-    CLI::App app("What an event of KMES costs, beside the floor of the same run.", "kmes-bench");
+    CLI::App app("Measures the cost of an event, and compares it with the floor of the same run.",
+                 "kmes-bench");
     bool is_quick = false, is_first = false;
     Effort effort;
     std::string json_path;
@@ -155,12 +156,13 @@ int main_checked(int argc, char** argv) {
     std::vector<std::string> known;
 
     for (const Group& group : groups()) known.push_back(group.name);
-    app.add_flag("--quick", is_quick, "fewer and shorter samples, and one warm-up lap");
-    app.add_flag("--first", is_first, "only the first value of each column");
-    app.add_option("--json", json_path, "writes every figure to this file, too");
-    app.add_option("--peer", effort.peers, "a shared object of bench/peers, for the group peers")
+    app.add_flag("--quick", is_quick, "take fewer and shorter samples, and one warm-up lap");
+    app.add_flag("--first", is_first, "measure only the first value of each column");
+    app.add_option("--json", json_path, "write the figures to this file, too");
+    app.add_option("--peer", effort.peers,
+                   "shared object of bench/peers, for the group peers; repeatable")
         ->allow_extra_args(false);
-    app.add_option("group", names, "which groups (default: all)")->check(CLI::IsMember(known));
+    app.add_option("group", names, "groups to measure (default: all)")->check(CLI::IsMember(known));
     try {
         app.parse(argc, argv);
     } catch (const CLI::CallForHelp&) {
@@ -192,7 +194,7 @@ int main_checked(int argc, char** argv) {
     std::ofstream file(json_path);
     file << to_json(results).dump(2) << '\n';
     if (file.flush()) return 0;
-    fmt::print(stderr, "kmes-bench: cannot write {}; a path to a file is needed\n", json_path);
+    fmt::print(stderr, "kmes-bench: cannot write {}\n", json_path);
     return 3;
 }
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# tools/kmes through its command line, in a separate copy, with a false bazel, apt-get, dpkg-query
-# and id that record their calls. Covers arguments, packages, set-up, exit statuses and counts.
+# Tests the command tools/kmes in a copy, with fake commands bazel, apt-get, dpkg-query and id that
+# record their calls. Covers arguments, packages, set-up, exit statuses and counts.
 set -uo pipefail
 
 source tools/kmes_testing.sh
@@ -136,7 +136,8 @@ test_setup() {
     like "$ERR" 'could not install \[required\] of tools/packages.txt: libfmt-dev$'
 }
 
-# broken_list TEXT LINE_NUMBER WORDS: TEXT at the end of the package list is refused with its line.
+# broken_list TEXT LINE_NUMBER WORDS: appends TEXT to the package list, and expects an error with
+# its line.
 broken_list() {
     local list=$CLONE/tools/packages.txt kept=$TEST_TMPDIR/kept
     cp "$list" "$kept"
@@ -216,6 +217,27 @@ test_conformance() {
     has_not "$CALLS" bazel
 }
 
+# package_waits LOCKED FOLDER: expects that nothing is built while another process has the lock on
+# LOCKED.
+package_waits() {
+    local until=$((SECONDS + 60 * ${KMES_TIMEOUT_SCALE:-1}))
+    : >"$ERR"
+    (
+        flock 7
+        # The lock ends as soon as the command says that it waits for it.
+        while [ "$SECONDS" -lt "$until" ] && ! grep -q 'waiting for another' "$ERR"; do
+            sleep 0.05
+        done
+        cp "$CALLS" "$TEST_TMPDIR/calls-locked"
+    ) 7<"$1" &
+    while flock -n "$1" true; do sleep 0.01; done
+    kmes 0 package "$2"
+    wait
+    like "$ERR" '^tools/kmes: package: waiting for another package command$'
+    ! grep -q build "$TEST_TMPDIR/calls-locked" || fail "built despite the lock on $1"
+    like "$CALLS" ' build '
+}
+
 # The sums are those of this version, also if the folder has an older one.
 test_package() {
     local folder=$TEST_TMPDIR/dist maker zydis
@@ -223,7 +245,7 @@ test_package() {
     mkdir -p "$folder" "$CLONE/tools/package"
     echo 0.21 >"$CLONE/VERSION"
     # The library of Debian's source is there from an earlier call.
-    false_command gcc <<<'echo 12'
+    fake_command gcc <<<'echo 12'
     zydis="$TEST_TMPDIR/home/.cache/kmes/zydis-libzydis-dev installed-gcc-12"
     mkdir -p "$zydis" && : >"$zydis/libZydis.a"
     for maker in make_deb make_library_debs; do
@@ -238,6 +260,12 @@ E2
     [ "$(sed 's/^[0-9a-f]* *//' "$OUT" | tr '\n' ' ')" = \
         'kmes-conformance ./kmes-conformance_0.21_amd64.deb ./python3-kmes_0.21_all.deb ' ] ||
         fail "not the sums of this version"
+    # Into the top of the tree: both locks are on the same folder.
+    kmes 0 package "$CLONE"
+    [ -e "$CLONE/kmes-conformance" ] || fail "no package at the top of the tree"
+    rm "$CLONE"/kmes-conformance "$CLONE"/*.deb
+    package_waits "$CLONE" "$folder"
+    package_waits "$folder" "$folder"
     rm -r "$BIN/gcc" "$CLONE/VERSION" "$zydis"
 }
 
@@ -322,8 +350,7 @@ test_broken() {
     has "$OUT" 'argument <--help>'
 }
 
-# One command for each file, without the options that only Bazel needs, so that an editor's compiler
-# accepts it.
+# The database has one command for each file, without the options that only Bazel needs.
 test_ide() {
     local database=$CLONE/compile_commands.json
     bazel_says 0 <<'E2'
@@ -368,13 +395,13 @@ E2
     [ "$(cksum "$database")" = "$before" ] || fail "the database changed"
 }
 
-# A false clang-tidy: it reports a file that contains the word "fault", and dies at "death".
+# Uses a fake clang-tidy, which reports a file with the word "fault", and crashes at "death".
 test_tidy() {
     if ! command -v clang-tidy-19 >/dev/null; then
         kmes 3 tidy
         like "$ERR" 'tidy: clang-tidy-19 is missing; as root: apt-get install clang-tidy-19$'
     fi
-    false_command clang-tidy-19 <<'E2'
+    fake_command clang-tidy-19 <<'E2'
 case "$*" in --version) echo "version ${FAKE_TIDY-}" && exit ;; esac
 echo "tidy $*" >>"$CALLS"
 echo "3 warnings generated." >&2
@@ -407,14 +434,14 @@ E2
     lines "$CALLS" 2
     FAKE_TIDY=20 kmes 0 tidy
     lines "$CALLS" 2
-    # A finding is found again and again.
+    # A file with a finding is checked each time.
     echo 'int fault;' >>"$CLONE/kmes/a.c"
     echo 'int death;' >>"$CLONE/kmes/user/b.cc"
     local times
     for times in once again; do
         kmes 1 tidy
         has "$OUT" 'kmes/a.c:1: words of tidy [a-check]'
-        has "$OUT" 'kmes/user/b.cc:1: clang-tidy ended with status 134 and said nothing'
+        has "$OUT" 'kmes/user/b.cc:1: clang-tidy ended with status 134 and printed nothing'
         last "$OUT" '2 findings in 2 files'
     done
     kmes 1 tidy "$CLONE/kmes/a.c"
@@ -451,7 +478,7 @@ E2
     like "$CALLS" '^bazel shutdown '
 }
 
-# Bazel ends by itself at Ctrl-C. What follows must not begin.
+# Bazel handles Ctrl-C and ends. The later parts must not begin.
 test_interrupt() {
     bazel_says 8 <<<'INFO: interrupted'
     BAZEL_INTERRUPTS=1 kmes 130 test default asan
@@ -527,7 +554,7 @@ E2
     # Failed expectations come first.
     [ "$(grep -A3 -m 1 -F '    Ring.Wraps:' "$OUT" | tr '\n' '|')" = \
         '    Ring.Wraps:|    a.cc:7: Failure|    position 9|    words of the test|' ] ||
-        fail "what failed is not told before the log"
+        fail "the failed expectations are not before the log"
     has "$OUT" 'FAIL tsan //kmes:slow_test 60.1s'
     like "$OUT" '^FAIL tsan //kmes:flaky_test'
     has "$OUT" 'FAIL tsan //kmes:lost_test (no status)'
@@ -603,6 +630,22 @@ vm_says() {
         "$1" >>"$file"
 }
 
+# Missing packages that need root are reported before the first part.
+test_missing_is_named_first() {
+    bazel_says 0 <<'E2'
+//kmes:event_test                                                        PASSED in 1.3s
+
+Executed 1 out of 1 test: 1 test passes.
+E2
+    FAKE_UID=1000 FAKE_MISSING=bison kmes 1 test default vm
+    [ "$(head -n 1 "$OUT")" = '# vm: packages are missing; as root: apt-get install'\
+' --no-install-recommends bison' ] || fail "the missing package is not in the first line"
+    FAKE_UID=1000 FAKE_MISSING=chromium kmes 0 test default browser
+    like "$OUT" '^# browser: packages are missing; as root: apt-get .* chromium$'
+    FAKE_MISSING=bison kmes 0 test default
+    has_not "$OUT" missing
+}
+
 test_vm_part() {
     FAKE_UID=1000 FAKE_MISSING=qemu-system-x86 kmes 3 vm
     like "$ERR" 'as root: apt-get install --no-install-recommends qemu-system-x86$'
@@ -617,7 +660,7 @@ PASS 6.1 kernel-log 0.0s
 2 passed, 0 failed
 E2
     kmes 0 test vm
-    has "$OUT" 'PASS vm lot/wake 4.1s'
+    has "$OUT" 'PASS vm suite/wake 4.1s'
     has "$OUT" 'PASS vm planted/kernel-log 0.0s'
     has_not "$OUT" 'words of the kernel'
     has "$CALLS" 'vm --planted'
@@ -634,14 +677,14 @@ PASS 6.1 kernel-log 0.0s
 1 passed, 1 failed
 E2
     kmes 1 test vm
-    has "$OUT" 'FAIL vm lot/wake 4.1s'
+    has "$OUT" 'FAIL vm suite/wake 4.1s'
     has "$OUT" '    [    3.2] words of the kernel'
     last "$OUT" '4 passed, 2 failed'
     cp "$TEST_TMPDIR/vm.sh" "$CLONE/tools/lib/"
-    # It has died, or never existed.
+    # The command died, or had no output.
     vm_says 1 <<<'PASS 6.1 wake 4.1s'
     kmes 1 test vm
-    like "$OUT" '^FAIL vm lot: no tests counted, 1 shown, status 1'
+    like "$OUT" '^FAIL vm suite: no tests counted, 1 shown, status 1'
     cp "$TEST_TMPDIR/vm.sh" "$CLONE/tools/lib/"
     vm_says 3 <<<'tools/kmes: vm: no headers'
     kmes 1 test vm
@@ -673,11 +716,10 @@ test_places() {
     lines "$ERR" 1
     like "$ERR" 'nowhere to build'
     has_not "$CALLS" bazel
-    # Nothing is left behind.
     [ -z "$(find "$TEST_TMPDIR" -maxdepth 1 -name 'kmes.*')" ] || fail "scratch folders are left"
 }
 
-# Both trees are built, each in its place, and both builds run. The other tree is removed.
+# Both trees are built in separate folders, and both builds run. The other tree is then removed.
 test_bench_against() {
     command -v git >/dev/null || return 0
     mkdir -p "$CLONE/bench" "$CLONE/out/bench"
@@ -717,7 +759,7 @@ no_tree_left() {
     [ -z "$(find "$TEST_TMPDIR" -maxdepth 1 -name 'kmes.*')" ] || fail "a scratch folder is left"
 }
 
-# The folder in memory is removed, however the measurement ends.
+# The folder on tmpfs is removed after success, failure and signals.
 test_bench_consumers() {
     local memory=$TEST_TMPDIR/memory
     mkdir -p "$CLONE/out/bench" "$memory"
@@ -729,17 +771,60 @@ echo event >"$2/recorded"
 exit "${FAKE_VERDICT:-0}"
 E2
     chmod +x "$CLONE/out/bench/kmes-consumers"
-    false_command g++ <<<'exit 1'
+    fake_command g++ <<<'exit 1'
     export KMES_BENCH_FOLDER=$memory
     FAKE_VERDICT=3 kmes 3 bench consumers --quick
-    like "$CALLS" "^kmes-consumers [^ ]*/kmesctl $memory/[^ ]+ --seconds 0.2$"
+    like "$CALLS" "^kmes-consumers [^ ]*/kmesctl $memory/[^ ]+ --rate 10000000 --seconds 0.2$"
     [ -z "$(ls "$memory")" ] || fail "its folder is left"
     signalled INT 130 bench consumers
     [ -z "$(ls "$memory")" ] || fail "its folder is left after INT"
     signalled TERM 143 bench consumers
     [ -z "$(ls "$memory")" ] || fail "its folder is left after TERM"
+    kmes 0 bench consumers
+    last "$OUT" "left out: LTTng's consumer: its emitter does not build"
+    bench_lttng_row
     unset KMES_BENCH_FOLDER
     rm "$BIN/g++"
+}
+
+# The row has what the emitter emitted, less what LTTng discarded. The session and the daemon end.
+bench_lttng_row() {
+    fake_command g++ <<'E2'
+while [ "$1" != -o ]; do shift; done
+printf '#!/bin/sh\necho "emitter $*" >>"$CALLS"\necho 500000\n' >"$2"
+chmod +x "$2"
+E2
+    fake_command taskset <<'E2'
+echo "taskset $*" >>"$CALLS"
+case "$1" in
+    -pc) echo "pid $2's current affinity list: 2,5-7" ;;
+    -c) shift 2 && exec "$@" ;;
+esac
+E2
+    fake_command pgrep <<<'echo 1'
+    fake_command lttng-sessiond </dev/null
+    fake_command lttng <<'E2'
+echo "lttng $*" >>"$CALLS"
+case "$2:${3-}" in
+    list:) exit "${FAKE_DAEMON:-1}" ;;
+    list:*) echo '      Discarded events: 499999' ;;
+    create:*) [ -z "${FAKE_LTTNG-}" ] || { echo "Error: $FAKE_LTTNG" && exit 1; } ;;
+esac
+E2
+    kmes 0 bench consumers --quick
+    like "$OUT" '^LTTng consumerd to tmpfs +[0-9]+ +[0-9]+\.[0-9]$'
+    [ "$(awk '/^LTTng/ { print $5 }' "$OUT")" -lt 1000 ] || fail "a lost event counts as read"
+    has "$CALLS" 'emitter 64 10000000 0.2'
+    like "$CALLS" '^taskset -c 2 '
+    like "$CALLS" '^taskset -apc 7 '
+    like "$CALLS" '^lttng --no-sessiond destroy kmes-bench-'
+    FAKE_DAEMON=0 kmes 0 bench consumers
+    last "$OUT" "left out: LTTng's consumer: a session daemon of LTTng runs that is not this"\
+" command's"
+    has_not "$CALLS" 'lttng --no-sessiond destroy'
+    FAKE_LTTNG='words of LTTng' kmes 0 bench consumers
+    last "$OUT" "left out: LTTng's consumer: no session: Error: words of LTTng"
+    rm "$BIN/lttng" "$BIN/lttng-sessiond" "$BIN/taskset" "$BIN/pgrep"
 }
 
 # A missing header, a failed build or a missing session of LTTng each removes only the row of their
@@ -754,7 +839,7 @@ cat "$LTTNG_HOME/lttng.pid" >"$TEST_TMPDIR/lttng.pid" 2>/dev/null
 exit "${FAKE_VERDICT:-0}"
 E2
     chmod +x "$CLONE/out/bench/kmes-bench"
-    false_command g++ <<'E2'
+    fake_command g++ <<'E2'
 if [ "$1" = -E ]; then ! grep -q rte_ring.h; exit; fi
 case "$*" in
     */perf.cc*) echo "perf.cc:1: error: words of the compiler" >&2 && exit 1 ;;
@@ -762,12 +847,12 @@ esac
 while [ "$1" != -o ]; do shift; done
 : >"$2"
 E2
-    false_command lttng <<'E2'
+    fake_command lttng <<'E2'
 echo "lttng $*" >>"$CALLS"
 [ "$2" != list ] || exit "${FAKE_DAEMON:-1}"
 [ "$2" != start ] || { echo "Error: ${FAKE_LTTNG:-}" && [ -z "${FAKE_LTTNG-}" ]; }
 E2
-    false_command lttng-sessiond <<'E2'
+    fake_command lttng-sessiond <<'E2'
 echo "lttng-sessiond $*" >>"$CALLS"
 sleep 1000 >/dev/null 2>&1 &
 for argument in "$@"; do
@@ -815,6 +900,7 @@ test_count_is_kept
 test_failures_count
 test_broken_builds_count
 test_nothing_is_no_pass
+test_missing_is_named_first
 test_vm_part
 test_bench_against
 test_bench_consumers

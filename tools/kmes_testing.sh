@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What the tests of tools/kmes use: a copy of the commands, a false bazel, apt-get, dpkg-query and
-# id that record their calls, and the functions for a case.
+# Shared by the tests of tools/kmes: a copy of the commands, fake commands bazel, apt-get,
+# dpkg-query and id that record their calls, and functions for a case.
 
 readonly CLONE=$TEST_TMPDIR/clone
 readonly BIN=$TEST_TMPDIR/bin
@@ -11,9 +11,9 @@ readonly OUT=$TEST_TMPDIR/out
 readonly ERR=$TEST_TMPDIR/err
 failures=0
 
-# --- the false commands ---
+# --- the fake commands ---
 
-false_command() {
+fake_command() {
     { echo '#!/usr/bin/env bash' && cat; } >"$BIN/$1"
     chmod +x "$BIN/$1"
 }
@@ -26,23 +26,23 @@ make_clone() {
     printf 'kmes_fuzz_target(\n    name = "%s",\n)\n' script batch header empty \
         >"$CLONE/fuzz/BUILD.bazel"
     # Everything is installed except what FAKE_MISSING names.
-    false_command dpkg-query <<'E2'
+    fake_command dpkg-query <<'E2'
 for name in "$@"; do
     case "$name" in -*) continue ;; esac
     [ "$name" = "${FAKE_MISSING-}" ] || echo "$name installed"
 done
 E2
-    false_command apt-get <<'E2'
+    fake_command apt-get <<'E2'
 echo "apt-get $*" >>"$CALLS"
 echo "words of apt"
 if [ "$1" = install ] && rm "$TEST_TMPDIR/apt-fails" 2>/dev/null; then exit 100; fi
 [ "${FAKE_APT-}" != down ]
 E2
-    false_command id <<'E2'
+    fake_command id <<'E2'
 echo "${FAKE_UID:-0}"
 E2
     # Prints what the files of the test contain.
-    false_command bazel <<'E2'
+    fake_command bazel <<'E2'
 echo "bazel $*" >>"$CALLS"
 while [ "${1#--}" != "$1" ]; do shift; done
 [ -z "${BAZEL_INTERRUPTS-}" ] || kill -s INT "$PPID"
@@ -101,9 +101,9 @@ E2
     export CALLS CLONE TEST_TMPDIR
 }
 
-# --- how a case is written ---
+# --- functions for a case ---
 
-# kmes STATUS ARGUMENTS...: runs the command, expects that exit status; output in OUT and ERR.
+# kmes STATUS ARGUMENTS...: runs the command with its output to OUT and ERR, and expects the status.
 kmes() {
     local expected=$1 status
     shift
@@ -114,8 +114,8 @@ kmes() {
     [ "$status" -eq "$expected" ] || fail "kmes $*: status $status, not $expected"
 }
 
-# signalled SIGNAL STATUS ARGUMENTS...: the same in a session of its own. There the false commands
-# send the signal to each process, as a terminal does with Ctrl-C.
+# signalled SIGNAL STATUS ARGUMENTS...: the same in a new session. There the fake commands send the
+# signal to each process, as a terminal does with Ctrl-C.
 signalled() {
     local signal=$1 expected=$2
     shift 2
@@ -133,7 +133,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-# has FILE LINE / has_not FILE LINE: a whole line, unchanged.
+# has FILE LINE: expects the whole line. has_not FILE TEXT: expects that no line contains the text.
 has() { grep -qxF -- "$2" "$1" || fail "no line '$2' in ${1##*/}"; }
 has_not() { ! grep -qF -- "$2" "$1" || fail "'$2' is in ${1##*/}"; }
 like() { grep -qE -- "$2" "$1" || fail "no line like '$2' in ${1##*/}"; }

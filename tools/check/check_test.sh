@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 #
-# Plants each violation of the style rules in a small tree, and expects `tools/kmes check` to name
-# it by file, line and words. Also plants texts that only look like a violation, and expects
-# silence.
+# Plants each violation of the style rules in a small tree, and expects that `tools/kmes check`
+# reports it with file, line and text. Also plants texts that only resemble a violation, which it
+# must not report.
 set -uo pipefail
 
 readonly KMES=$PWD/tools/kmes
@@ -19,7 +19,7 @@ fail() {
     failures=$((failures + 1))
 }
 
-# A tree that breaks no rule; each case starts from a copy.
+# Makes a tree without violations. Each case starts from a copy.
 make_clean_tree() {
     mkdir -p "$CLEAN/kmes/user" "$CLEAN/conformance/oracle" "$CLEAN/conformance/model" "$CLEAN/kmod"
     cp "$PWD/.clang-format" "$CLEAN/"
@@ -38,7 +38,7 @@ make_clean_tree() {
     build_file conformance/model case.h
 }
 
-# build_file FOLDER "NAMES": a BUILD.bazel that names them.
+# build_file FOLDER "NAMES": writes a BUILD.bazel with these names.
 build_file() {
     local license=MIT
     [ "$1" = kmes ] && license="GPL-2.0-only OR MIT"
@@ -58,7 +58,7 @@ check() {
     "$KMES" check --root "$TREE" >"$OUT" 2>&1
 }
 
-# expect_one NAME PATTERN: the check fails with one violation, and its line matches.
+# expect_one NAME PATTERN: expects one violation whose line matches.
 expect_one() {
     check
     local status=$?
@@ -69,18 +69,18 @@ expect_one() {
     reported=$failures
 }
 
-# expect_silence NAME: the check passes.
+# expect_silence NAME: expects that the check passes.
 expect_silence() {
-    check || { fail "$1: reported, but it is right" && cat "$OUT"; }
+    check || { fail "$1: reported, but it is not a violation" && cat "$OUT"; }
     reported=$failures
 }
 
-# What `plant` has put into the tree since the last `settle`.
+# The violations that `plant` has added since the last `settle`.
 planted_names=()
 planted_patterns=()
 
-# put FILE TEXT: TEXT at the end of FILE, and after an empty line in a document. Sets `moved`: how
-# many lines are before TEXT that are not in the clean tree.
+# put FILE TEXT: appends TEXT to FILE, after an empty line in a document. Sets `moved` to the number
+# of lines before TEXT that are not in the clean tree.
 put() {
     local has=0 had=0
     if [[ $1 == *.md && -s $TREE/$1 ]]; then echo >>"$TREE/$1"; fi
@@ -90,8 +90,8 @@ put() {
     printf '%s\n' "$2" >>"$TREE/$1"
 }
 
-# plant NAME FILE TEXT PATTERN: TEXT at the end of FILE is one violation. PATTERN has its line as
-# it would be in the clean tree. `settle` runs the check.
+# plant NAME FILE TEXT PATTERN: appends TEXT, one violation, to FILE. PATTERN has the line number as
+# if the tree were clean. `settle` runs the check.
 plant() {
     local pattern=$4
     put "$2" "$3"
@@ -102,12 +102,12 @@ plant() {
     planted_patterns+=("$pattern")
 }
 
-# allow NAME FILE TEXT: TEXT at the end of FILE is no violation. NAME is for the reader.
+# allow NAME FILE TEXT: appends TEXT, which is not a violation, to FILE. NAME is only a comment.
 allow() {
     put "$2" "$3"
 }
 
-# settle: one check of the tree finds what was planted since `fresh_tree`, and nothing else.
+# settle: checks the tree once, and expects exactly the violations since `fresh_tree`.
 settle() {
     local i count=${#planted_names[@]} before=$failures
     check
@@ -124,7 +124,7 @@ settle() {
     fresh_tree
 }
 
-# function_of LINES NAME: a function with this many lines, braces included.
+# function_of LINES NAME: prints a function with this number of lines, braces included.
 function_of() {
     echo "void $2() {"
     for ((i = 0; i < $1 - 2; ++i)); do echo "    f($i);"; done
@@ -195,7 +195,7 @@ test_license_rule() {
     expect_one "license of the module" '^kmod/Kbuild:1: license "MIT"; .*GPL-2.0-only$'
     fresh_tree
     : >"$TREE/kmes/empty.bzl"
-    expect_one "empty file" '^kmes/empty.bzl:1: an empty file'
+    expect_one "empty file" '^kmes/empty.bzl:1: the file is empty'
     fresh_tree
     printf '#!/bin/sh\n# SPDX-License-Identifier: MIT\n' >"$TREE/run.sh"
     expect_silence "license behind the interpreter"
@@ -254,7 +254,7 @@ test_arrows() {
     settle
 }
 
-# drawn NAME LINES PATTERN: with these lines as the list, the tree has one violation.
+# drawn NAME LINES PATTERN: expects one violation of a tree whose list of includes has these lines.
 drawn() {
     fresh_tree
     printf '## The folders of conformance\n\n%s\n' "$2" >"$TREE/ARCHITECTURE.md"
@@ -303,7 +303,7 @@ test_layers() {
     expect_one "no list at all" '^ARCHITECTURE.md:1: missing'
 }
 
-# class_tree BODY [LIST]: a tree with a class Stage of this body, and this list of large classes.
+# class_tree BODY [LIST]: makes a tree with a class Stage of this body, and a list of large classes.
 class_tree() {
     fresh_tree
     mkdir -p "$TREE/conformance/stage" "$TREE/tools/check"
@@ -355,7 +355,7 @@ $calls
     expect_one "a class that is smaller than the list says" \
         '^tools/check/large_classes.txt:1: Stage has only 0 public functions, 20 data members'
     class_tree "$members" "Rings 0 21 0 Every operation is part of it."
-    expect_one "a class that has left" \
+    expect_one "a class that was removed" \
         '^tools/check/large_classes.txt:1: there is no class Rings; remove the line$'
     class_tree "$members
     int more_ = 0;" "Stage 0 21 0"
@@ -394,7 +394,7 @@ test_compilers() {
     settle
 }
 
-# repeat_words COUNT: a line of COUNT short words.
+# repeat_words COUNT: prints COUNT short words.
 repeat_words() { printf 'word %.0s' $(seq "$1"); }
 
 test_documents() {
@@ -506,7 +506,7 @@ test_sentences() {
     reported=$failures
 }
 
-# commit SUBJECT: an empty commit in TREE.
+# commit SUBJECT: makes an empty commit in TREE.
 commit() {
     git -C "$TREE" -c user.name=a -c user.email=a@b -c core.hooksPath= commit -q --allow-empty \
         -m "$1"
@@ -531,7 +531,7 @@ test_commit_subjects() {
     expect_one "all commits that main does not have" '^commit [0-9a-f]+: .*: add the first$'
 }
 
-# api LINE...: kmes/user/libkmes_api.txt, committed.
+# api LINE...: writes and commits kmes/user/libkmes_api.txt.
 api() {
     printf '    %s\n' "$@" >"$TREE/kmes/user/libkmes_api.txt"
     git -C "$TREE" add -A && commit "kmes/user: change the table"
@@ -547,19 +547,19 @@ test_library_symbols() {
     expect_silence "lines that move, another page, and a function that was not exported"
     api 'kmes_d KMES_0.21 kmes_a' 'kmes_b KMES_0.20 kmes_a'
     commit "core: add more"
-    expect_one "a symbol that left" 'libkmes_api.txt:1: kmes_a KMES_0.20 has left; '
+    expect_one "a removed symbol" 'libkmes_api.txt:1: kmes_a KMES_0.20 was removed; '
     api 'kmes_d KMES_0.22 kmes_a' 'kmes_b KMES_0.20 kmes_a' 'kmes_a KMES_0.20 kmes_a'
-    expect_one "another version" 'libkmes_api.txt:1: kmes_d KMES_0.21 has left; '
+    expect_one "another version" 'libkmes_api.txt:1: kmes_d KMES_0.21 was removed; '
 }
 
 test_usage() {
     "$KMES" check --root "$TREE/none" >"$OUT" 2>&1
-    [ $? -eq 2 ] || fail "a root that is not there: not status 2"
+    [ $? -eq 2 ] || fail "a missing root: not status 2"
     "$KMES" check surplus >"$OUT" 2>&1
-    [ $? -eq 2 ] || fail "an argument too many: not status 2"
+    [ $? -eq 2 ] || fail "a surplus argument: not status 2"
 }
 
-# Nothing was checked, so nothing is right.
+# A check of no files must not pass.
 test_nothing_is_checked() {
     fresh_tree
     echo 'ThisIsNoKey: true' >>"$TREE/.clang-format"

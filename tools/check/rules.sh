@@ -3,8 +3,8 @@
 #
 # The style rules, each a function that prints one line for each violation. They run at the top of
 # the checked tree, with `files` from tools/lib/check.sh. $KMES_SCRATCH/code has all C and C++ code
-# as `file:line:code`, without comments and strings. Forbidden words are spelt here so that a rule
-# does not find itself.
+# as `file:line:code`, without comments and strings. Patterns are written in a form that they do not
+# match themselves.
 
 readonly C_FILES='\.(c|h|cc|cpp|hpp)$'
 readonly COMMAND_FILES='(^|/)WORKSPACE$|^tools/kmes$|^\.ci/run$'
@@ -40,25 +40,25 @@ all_rules() {
     rule_library_symbols
 }
 
-# code PATTERN WHERE [NOT_WHERE]: lines of code that match, as `file:line:code`. WHERE and NOT_WHERE
-# match the whole line.
+# code PATTERN WHERE [NOT_WHERE]: prints lines of code that match, as `file:line:code`. WHERE and
+# NOT_WHERE are patterns for the whole line.
 code() {
     grep -E -- "$2" "$KMES_SCRATCH/code" | grep -vE -- "${3-^$}" |
         grep -E -- "^[^:]*:[0-9]*:.*($1)"
 }
 
-# say TEXT: each `file:line:code` of the input becomes `file:line: TEXT: code`.
+# say TEXT: prints each `file:line:code` of the input as `file:line: TEXT: code`.
 say() {
     sed -E "s|^([^:]*:[0-9]+):[[:space:]]*(.*)$|\1: $1: \2|"
 }
 
-# on_files COMMAND...: adds the names of the standard input as arguments, whatever they contain.
+# on_files COMMAND...: runs COMMAND with the names of the standard input as arguments.
 on_files() {
     tr '\n' '\0' | xargs -0 -r "$@"
 }
 
-# text_lines PATTERN: lines of text files that match, as `file:line:text`. License texts are left
-# out.
+# text_lines PATTERN: prints lines of text files that match, as `file:line:text`, except license
+# texts.
 text_lines() {
     files . "$LICENSE_TEXTS" | on_files grep -InHE -e "$1" --
 }
@@ -76,7 +76,7 @@ rule_formatted() {
     if [ -n "$found" ]; then
         printf '%s\n' "$found"
     elif [ "$status" -ne 0 ] && [ -s "$said" ]; then
-        # It did not read its configuration, or not the files.
+        # clang-format could not read its configuration or the files.
         printf '.clang-format:1: %s fails: %s\n' "$CLANG_FORMAT" "$(head -n 1 -- "$said")"
     fi
 }
@@ -114,9 +114,9 @@ rule_license() {
         }
         FNR == 2 { nextfile }
         END { if (file != "") judge() }'
-    # In an empty file awk sees no first line.
+    # awk prints nothing for an empty file.
     files "$CODE_FILES" | while IFS= read -r file; do
-        [ -s "$file" ] || echo "$file:1: an empty file; remove it, or write what it is for"
+        [ -s "$file" ] || echo "$file:1: the file is empty; remove it"
     done
 }
 
@@ -154,8 +154,7 @@ rule_core_includes() {
         say 'the core is freestanding; kmes/types.h has what it takes from the system'
 }
 
-# The oracle, and the model under it, are written from the specification, so that a mistake of the
-# core cannot hide itself.
+# The oracle and its model share no code with the core, so that they do not share its mistakes.
 rule_oracle_includes() {
     local core='producer|swap|consumer|ring|reader|reader_parts|buffer|index|user/[^"]*'
     code "# *include *\"kmes/($core)(\\.h)?\"" '^conformance/(oracle|model)/' |
@@ -181,21 +180,21 @@ rule_class_size() {
         sort -t: -k1,1 -k2,2n
 }
 
-# engine.h is included by the sources of the tracer only.
+# engine.h may have it, because only sources of the tracer include that header.
 rule_using_namespace() {
     code '\<using +namespace\>' '^[^:]*\.(h|hpp):' '^conformance/tracer/engine\.h:' |
         say 'a header does not open a namespace for all who include it; name what it uses'
 }
 
-# Code that g++ accepts but clang-19 rejects with libstdc++ 12. The sanitizers' builds would report
-# it only minutes later.
+# Code that g++ accepts but clang-19 rejects with libstdc++ 12. Only the slower builds of the
+# sanitizers would report it.
 rule_every_compiler() {
     code '\<(ranges::)?(stable_sort|stable_partition|inplace_merge|get_temporary_buffer) *\(' . |
         say 'clang calls what it uses deprecated; std::sort with a last word for equals'
 }
 
-# Dead files: every source is named in the BUILD.bazel of its folder, or of the nearest one above,
-# with its ending or (if a list of tests adds it) without.
+# Dead files: the BUILD.bazel of the folder, or of the nearest parent that has one, names each
+# source. A list of tests may have the name without its ending.
 rule_in_build_file() {
     files '\.(c|h|cc|cpp|hpp|py|rs|go)$' >"$KMES_SCRATCH/sources"
     {
@@ -231,7 +230,7 @@ rule_unfinished() {
         say 'unfinished; finish it, or say in docs/ what is not done'
 }
 
-# What a merge leaves in a file; [<] prevents that the rule finds itself.
+# Conflict marks of a merge. With [<] the pattern does not match itself.
 rule_conflict_marks() {
     text_lines '^([<]{7}|[>]{7}) ' | say 'a conflict of a merge'
 }
@@ -248,7 +247,7 @@ rule_document_lines() {
         sed 's/$/: longer than 100 characters; break it, or write one sentence a line/'
 }
 
-# prose PATTERN: lines of documents and of comments that match, without regard to case.
+# prose PATTERN: prints matching lines of documents and comments, without regard to case.
 prose() {
     files '\.md$' "$LICENSE_TEXTS" | on_files grep -inHE -e "$1" --
     # The Promela models have C's comments. Text is what follows the sign of a comment.
@@ -256,8 +255,8 @@ prose() {
     files '\.(py|sh|awk|bzl|bazel)$|^\.bazelrc$' | on_files grep -inHE -e "#.*($1)" --
 }
 
-# words_of FILE COMMAND: the lines that COMMAND prints for each pattern of FILE, with the better
-# word. The patterns are first asked all at once, because a tree has none of them as a rule.
+# words_of FILE COMMAND: prints the lines that COMMAND finds for each pattern of FILE, with the
+# better word. First searches all patterns at once, which is fast and usually finds none.
 words_of() {
     local pattern instead any
     any=$(awk -F'\t' '!/^#/ && NF == 2 { printf "%s%s", many++ ? "|" : "", $1 }' \
@@ -274,7 +273,7 @@ rule_words() {
     words_of words.txt prose
 }
 
-# in_documents PATTERN: lines of the documents' prose that match, without regard to case.
+# in_documents PATTERN: prints matching lines of the documents' prose, without regard to case.
 in_documents() {
     grep -iE -e "^[^:]*:[0-9]*:.*($1)" "$KMES_SCRATCH/prose"
 }
@@ -286,7 +285,8 @@ rule_document_words() {
     words_of document_words.txt in_documents
 }
 
-# A sentence begins with its subject. (A sentence that begins in the middle of a line is not seen.)
+# A sentence begins with its subject. The rule checks only sentences at the beginning of a line or
+# after a sentence in the same line.
 rule_sentences() {
     local start='(Of|Behind) an? ' comment='(//|/\*|^ *\*)'
     {
@@ -305,7 +305,7 @@ rule_sentence_length() {
         on_files awk -v most=25 -f "$KMES_ROOT/tools/check/sentences.awk"
 }
 
-# Whether the tree is the top of a clone with a commit.
+# Returns whether the tree is the top of a clone with a commit.
 has_commits() {
     [ "$(git rev-parse --show-toplevel 2>/dev/null)" = "$(pwd -P)" ] &&
         git rev-parse -q --verify HEAD >/dev/null 2>&1
@@ -332,8 +332,7 @@ rule_commit_subjects() {
     done
 }
 
-# A symbol of libkmes is never removed, and never changes its version: a program may be linked with
-# it.
+# A symbol of libkmes is never removed and never changes its version, because programs use it.
 rule_library_symbols() {
     local api=kmes/user/libkmes_api.txt name version
     has_commits || return 0
@@ -342,6 +341,6 @@ rule_library_symbols() {
         while read -r name version; do
             awk -v name="$name" -v version="$version" '
                 $1 == name && $2 == version { found = 1 } END { exit !found }' "$api" 2>/dev/null ||
-                echo "$api:1: $name $version has left; a symbol and its version stay for ever"
+                echo "$api:1: $name $version was removed; a symbol and its version must stay"
         done
 }

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 
-# Options with a value that say where the compiler writes: an editor writes nothing.
+# Options with a value that name output files, which an editor does not need.
 WRITES_TO = ("-MF", "-o")
 # Options that only Bazel or gcc needs. clang rejects the second one.
 NOT_FOR_CLANG = ("-MD", "-fno-canonical-system-headers", "-Werror")
@@ -18,7 +18,7 @@ NOT_FOR_CLANG_PREFIX = "-frandom-seed="
 
 
 def arguments_for_clang(arguments):
-    """The command line without the options that only Bazel and gcc need."""
+    """Returns the command line without the options that only Bazel and gcc need."""
     kept, is_value = [], False
     for argument in arguments:
         if is_value:
@@ -31,9 +31,9 @@ def arguments_for_clang(arguments):
 
 
 def source_of(arguments):
-    """The source file of the tree that the command line compiles; None if there is none.
+    """Returns the source file of the tree that the command line compiles, or None.
 
-    A generated file is none: it is not there before it is built, and nobody edits it.
+    Generated files are not sources: they exist only after a build, and nobody edits them.
     """
     if "-c" not in arguments[:-1]:
         return None
@@ -42,10 +42,10 @@ def source_of(arguments):
 
 
 def entries_of(actions, root):
-    """One entry for each source file, in the order of the names.
+    """Returns one entry for each source file, in the order of the names.
 
-    A file that is compiled several times gets the shortest command line: the plain build, without
-    the macros of a test.
+    A file that is compiled several times has the shortest command line, which is the build without
+    macros of a test.
     """
     commands = {}
     for action in actions:

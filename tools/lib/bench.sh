@@ -1,12 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes bench GROUP` prints figures. They are never asserted, because a busy machine proves
-# nothing. `conformance`: the suite's figures, each with its target and the command that prints it.
-# `instructions`: counted by callgrind, compared with bench/instructions.txt; the test of the same
-# name enforces that. `consumers`: whole processes that read a steady stream. The other groups are
-# those of bench/main.cc, next to their floors: printed, kept for this processor, or compared with
-# another revision.
+# `tools/kmes bench GROUP` prints figures. No test asserts times, because they depend on the load.
+#
+#   conformance    figures of the suite, each with its target and the command that prints it
+#   instructions   counts of callgrind, compared with bench/instructions.txt; a test enforces them
+#   consumers      processes that read a steady stream
+#   (others)       groups of bench/main.cc, relative to their floors: printed, kept for this
+#                  processor, or compared with another revision
 
 readonly BENCH_TESTEE_TARGET=//conformance/testees:c_consumer
 readonly STEPPER_BENCHMARK_TARGET=//conformance/tracer:stepper_benchmark
@@ -19,7 +20,7 @@ readonly BENCH_MEASURED='producer reader pair wake mixed rings capacity resize'
 readonly BENCH_GROUPS="conformance consumers instructions plot peers $BENCH_MEASURED"
 readonly CONSUMERS_TARGET=//bench:kmes-consumers
 readonly KMESCTL_TARGET=//kmesctl
-# Figures that are kept, a file for each processor, and the picture that README shows.
+# The folder of the kept figures, a file for each model of processor, and the plot of README.
 readonly BENCH_RESULTS=bench/results
 readonly BENCH_PLOT=docs/producer-cost.svg
 
@@ -34,9 +35,9 @@ bench_command() {
             ;;
         consumers)
             if [ $# -eq 1 ]; then
-                bench_consumers
+                bench_consumers 2
             elif [ "${*:2}" = --quick ]; then
-                bench_consumers --seconds 0.2
+                bench_consumers 0.2
             else
                 bad_usage "bench: consumers takes --quick, and nothing else"
             fi
@@ -93,8 +94,7 @@ bench_groups() {
         bench_against "$against" ${options[@]+"${options[@]}"} "${groups[@]}"
         return
     fi
-    # Optimised, as in a release.
-    build_targets "what is measured" --config=release "$BENCH_TARGET" || return
+    build_targets "the benchmark" --config=release "$BENCH_TARGET" || return
     [ -n "$json" ] || json=$KMES_SCRATCH/figures.json
     options+=(--json "$json")
     "$BAZEL_BIN/bench/kmes-bench" "${options[@]}" "${groups[@]}" || return
@@ -109,7 +109,7 @@ bench_against() {
         bad_usage "bench: --against takes a revision of this repository, not '$revision'"
         return
     fi
-    build_targets "what is measured" --config=release "$BENCH_TARGET" || return
+    build_targets "the benchmark" --config=release "$BENCH_TARGET" || return
     new=$KMES_SCRATCH/new old=$KMES_SCRATCH/old tree=$KMES_SCRATCH/tree
     cp -L -- "$BAZEL_BIN/bench/kmes-bench" "$new" || return "$STATUS_SETUP"
     exit_by_signal
@@ -121,7 +121,7 @@ bench_against() {
             cp -L -- "$BAZEL_BIN/bench/kmes-bench" "$old"
     )
     status=$?
-    # Now, and not at the end: its server of Bazel must not run beside what is measured.
+    # Not only at the end: the tree's Bazel server must not run during the measurements.
     bench_remove_tree "$tree"
     [ "$status" -eq 0 ] || return "$status"
     bench_figures against --new "$new" --old "$old" "$@"
@@ -134,10 +134,11 @@ bench_remove_tree() {
     git -C "$KMES_ROOT" worktree remove --force "$1"
 }
 
-# bench_consumers [--seconds N]: the files of the recorder are in memory.
+# bench_consumers SECONDS: measures each consumer for SECONDS. The recorder writes to tmpfs.
 bench_consumers() {
-    local folder peer parent=${KMES_BENCH_FOLDER:-/dev/shm}
-    build_targets "what is measured" --config=release "$CONSUMERS_TARGET" "$KMESCTL_TARGET" ||
+    local folder peer seconds=$1 rate=10000000 parent=${KMES_BENCH_FOLDER:-/dev/shm}
+    shift
+    build_targets "the benchmark" --config=release "$CONSUMERS_TARGET" "$KMESCTL_TARGET" ||
         return
     make_scratch || return
     exit_by_signal
@@ -153,7 +154,8 @@ bench_consumers() {
     else
         printf 'left out: libbpf: %s\n' "$(grep -m1 -E 'error|undefined' "$peer.log")"
     fi
-    "$BAZEL_BIN/bench/kmes-consumers" "$BAZEL_BIN/kmesctl/kmesctl" "$folder" "$@"
+    "$BAZEL_BIN/bench/kmes-consumers" "$BAZEL_BIN/kmesctl/kmesctl" "$folder" --rate "$rate" \
+        --seconds "$seconds" "$@" && bench_lttng_consumer "$folder" "$seconds" "$rate"
 }
 
 # bench_instructions check|update
@@ -165,10 +167,10 @@ bench_instructions() {
 
 bench_conformance() {
     local targets=("$RUNNER_TARGET" "$BENCH_TESTEE_TARGET")
-    # Only if this tree has it.
+    # Older trees do not have it.
     [ -e "$KMES_ROOT/conformance/tracer/stepper_benchmark.cc" ] &&
         targets+=("$STEPPER_BENCHMARK_TARGET")
-    build_targets "what is measured" "${targets[@]}" || return
+    build_targets "the benchmark" "${targets[@]}" || return
     local runner=$BAZEL_BIN/conformance/kmes-conformance
     local testee=$BAZEL_BIN/conformance/testees/c_consumer
     printf 'the suite on %s processors, load %s; nothing here is asserted\n\n' \
@@ -223,7 +225,7 @@ print("%.0f/s" % (sum(each["schedules"] for each in explored) / seconds) if seco
 bench_accesses() {
     printf '\naccesses: target for an emulated one: the bare fault of this machine plus 10 %%\n'
     printf '    stepper_benchmark\n'
-    # It finds its testee in the folder that `bazel run` would use.
+    # It expects the current folder of `bazel run`.
     (cd -- "$1.runfiles/kmes" && "$1") || {
         say_error "bench: the accesses were not measured; the words are above"
         return 1

@@ -1,13 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# What every subcommand of tools/kmes uses: messages, the list of the tree's files, and a Bazel call
-# that works for any user. Knows no subcommand.
+# Shared by all subcommands of tools/kmes: messages, the list of the tree's files, and a Bazel call
+# that works for any user.
 
-# Names that only these scripts set: what the caller's environment has of them is not meant.
+# Only these scripts set these names, so values from the caller's environment are dropped.
 unset KMES_SCRATCH BUILD_TREE BUILD_NEEDS ZYDIS_NOT_FETCHED
 
-# Exit statuses (README.md): 0 well, 1 failed, 2 bad usage, 3 set-up or build.
+# Exit statuses (README.md): 0 success, 1 failure, 2 bad usage, 3 set-up or build failed.
 readonly STATUS_BAD_USAGE=2
 readonly STATUS_SETUP=3
 
@@ -18,21 +18,21 @@ bad_usage() {
     return "$STATUS_BAD_USAGE"
 }
 
-# Not what the environment has under this name.
+# Drops a value from the environment.
 KMES_AT_EXIT=''
 
-# at_exit COMMAND...: runs the command when tools/kmes ends, also by a signal. The last one runs
-# first. Not for a subshell, which would also run the commands of the whole shell.
+# at_exit COMMAND...: runs the command when tools/kmes ends, also by a signal. The last command runs
+# first. Do not call it in a subshell, which would also run the commands of the whole shell.
 at_exit() {
     local command
     printf -v command '%q ' "$@"
     KMES_AT_EXIT="$command; $KMES_AT_EXIT"
-    # A second Ctrl-C must not end the cleaning.
+    # A second Ctrl-C must not interrupt these commands.
     trap 'trap "" INT TERM; eval "$KMES_AT_EXIT"' EXIT
 }
 
-# After this, INT and TERM end tools/kmes once the program that it waits for has ended. Otherwise it
-# would go on after a program that handles the signal, as Bazel does.
+# Lets INT and TERM end tools/kmes as soon as the current program has ended. Without this,
+# tools/kmes would continue after a program that handles the signal, such as Bazel.
 exit_by_signal() {
     trap 'exit 130' INT
     trap 'exit 143' TERM
@@ -75,8 +75,8 @@ choose_bazel_state() {
     export HOME="$state"
 }
 
-# Compiled objects of earlier clones, by the versions of the packages that they were compiled with.
-# (Bazel does not read system headers.) Optional. Fills BAZEL_CACHE.
+# Sets BAZEL_CACHE to the option for a cache of compiled objects that clones share, if possible.
+# Each set of package versions has its own cache, because Bazel does not track system headers.
 choose_disk_cache() {
     BAZEL_CACHE=()
     local cache names versions
@@ -104,8 +104,9 @@ prepare_bazel() {
     choose_disk_cache
 }
 
-# run_bazel COMMAND ARGS...: runs Bazel in the tree, or in the one that BUILD_TREE names. The output
-# suits a log, not a screen.
+# run_bazel COMMAND ARGS...: runs Bazel in the folder that BUILD_TREE names, or else in this tree.
+# The output has no colours and no progress lines. Closes the locks of `package` (8 and 9), since
+# Bazel's server continues to run.
 run_bazel() {
     local command=$1
     shift
@@ -113,18 +114,18 @@ run_bazel() {
     case "$command" in
         build | test)
             options+=(${BAZEL_CACHE[@]+"${BAZEL_CACHE[@]}"})
-            # In CI nobody changes one source and builds again (tools/bazel/joined.bzl).
+            # CI builds each source only once, so it can join them (tools/bazel/joined.bzl).
             [ -z "${CI-}" ] || options+=(--define=kmes_sources=joined)
             ;;
     esac
     (cd -- "${BUILD_TREE:-$KMES_ROOT}" &&
         exec bazel ${BAZEL_STARTUP[@]+"${BAZEL_STARTUP[@]}"} "$command" "${options[@]}" "$@" \
-            </dev/null)
+            </dev/null 8<&- 9<&-)
 }
 
 # build_targets WHAT [OPTION...] TARGET...: builds the targets quietly, with these options of Bazel.
-# BAZEL_BIN is then the folder of the outputs. WHAT is a name that the user knows. Installs the
-# packages of the section BUILD_NEEDS first (default: required).
+# Sets BAZEL_BIN to the folder of the outputs. WHAT names the targets in an error line. First
+# installs the packages of the section BUILD_NEEDS (default: required).
 build_targets() {
     local what=$1 log argument options=()
     shift
@@ -149,15 +150,15 @@ build_targets() {
     fi
 }
 
-# Prints the commit of this tree, with "-changed" if tracked files differ from it; nothing outside
-# of git.
+# Prints the commit of this tree, with "-changed" if tracked files differ from it. Prints nothing
+# without git.
 commit_of_tree() {
     [ -e "$KMES_ROOT/.git" ] || return 0
     git -C "$KMES_ROOT" describe --always --abbrev=12 --exclude='*' --dirty=-changed 2>/dev/null
 }
 
-# Prints the files of a tree, relative, one a line: those that git knows or would add; every file
-# without git.
+# Prints the files of a tree, with relative paths, one per line: those that git tracks or would add.
+# Without git, prints all files.
 list_files() {
     local root=$1 top
     top=$(git -C "$root" rev-parse --show-toplevel 2>/dev/null)

@@ -3,7 +3,7 @@
 #
 # `tools/kmes flakes` runs each short test many times, several at once, under each configuration. It
 # prints a line with the count of failed runs for each test, and keeps the logs of those runs. It
-# reads Bazel's summary, and knows no test.
+# reads Bazel's summary.
 
 readonly FLAKES_CONFIGS='default asan ubsan tsan'
 readonly FLAKES_MAX=100000
@@ -22,13 +22,13 @@ one, every test of the tree.
   --jobs N          tests at a time (6)
   --seconds N       leave out a test that takes so long (30)
   --config NAME     default, asan, ubsan or tsan; may be repeated (default and tsan)
-  --logs FOLDER     where the logs of failed runs go (a new folder in TMPDIR)
+  --logs FOLDER     folder for the logs of failed runs (default: a new folder in TMPDIR)
 
 Exit status: 0 no run failed; 1 a run failed; 2 bad usage; 3 set-up or build failed.
 TEXT
 }
 
-# flakes_value OPTION VALUE: succeeds if the option takes the value.
+# flakes_value OPTION VALUE: returns whether the value is valid for the option.
 flakes_value() {
     case "$1" in
         --config)
@@ -148,7 +148,7 @@ flakes_of() {
 }
 
 # read_verdict LINE: fills the caller's `name`, `verdict` and `seconds` from a line of Bazel's
-# summary. Fails if the line is about no test.
+# summary. Fails if the line is not about a test.
 read_verdict() {
     [[ $1 =~ $FLAKES_LINE ]] || return
     name=${BASH_REMATCH[1]} verdict=${BASH_REMATCH[3]} seconds=0
@@ -180,8 +180,8 @@ report_first_run() {
     keep_flake_logs "$1" "$2" "$4"
 }
 
-# play_alone CONFIG LOG TESTS...: plays tests that took too long once more, with their own limit. A
-# test that is short now has hung before, which is the worst flake.
+# play_alone CONFIG LOG TESTS...: runs tests that took too long again, with their own time limits.
+# If a test is short now, it hung before, which counts as a failure.
 play_alone() {
     local config=$1 log=$2 line name verdict seconds
     shift 2

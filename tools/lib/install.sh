@@ -6,7 +6,7 @@
 
 readonly INSTALL_TARGETS="$LIBRARY_TARGETS //conformance:kmes-conformance"
 
-# install_folder OPTION VALUE: is it a folder that the files can name?
+# install_folder OPTION VALUE: checks that the installed files can contain the name of the folder.
 install_folder() {
     [[ $2 =~ ^/[A-Za-z0-9/._+~@:-]*$ && ! $2 =~ (^|/)\.\.?(/|$) ]] ||
         bad_usage "install: $1 takes an absolute path without spaces and '..', not '$2'"
@@ -35,12 +35,12 @@ install_command() {
         shift
     done
     [ -n "$prefix" ] || { bad_usage "install: --prefix / is no place; try /usr" || return; }
-    # Checked before minutes of building.
+    # Check before the build, which takes minutes.
     if ! mkdir -p -- "$destdir$prefix" 2>/dev/null || [ ! -w "$destdir$prefix" ]; then
         bad_usage "install: '$destdir$prefix' is no folder that can be written" || return
     fi
     # shellcheck disable=SC2086  # labels have no spaces
-    build_targets "what is installed" ${options[@]+"${options[@]}"} $INSTALL_TARGETS || return
+    build_targets "the installed files" ${options[@]+"${options[@]}"} $INSTALL_TARGETS || return
     make_scratch || return
     if ! "$KMES_ROOT/tools/package/install.sh" "$KMES_ROOT" "$BAZEL_BIN" "$prefix" "$destdir" \
         2>"$KMES_SCRATCH/install.log"; then

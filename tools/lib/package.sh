@@ -8,9 +8,9 @@
 readonly STATIC_TARGET=//conformance:kmes-conformance-static
 readonly LIBRARY_TARGETS='//kmes/user:libkmes.so.0 //kmes/user:libkmes_static //kmesctl:kmesctl'
 
-# zydis_library: builds libZydis.a from Debian's source of the installed libzydis-dev, or takes that
-# of an earlier call. The folder is ZYDIS_FOLDER. If the source is not available, sets
-# ZYDIS_NOT_FETCHED.
+# zydis_library: builds libZydis.a from Debian's source of the installed libzydis-dev, unless an
+# earlier call has done so. Sets ZYDIS_FOLDER to its folder, or ZYDIS_NOT_FETCHED if the source is
+# not available.
 zydis_library() {
     local version cache folder=$KMES_SCRATCH/zydis log=$KMES_SCRATCH/zydis.log
     version=$(dpkg-query -W -f='${source:Version}' libzydis-dev) || return "$STATUS_SETUP"
@@ -28,7 +28,7 @@ zydis_library() {
         say_error "package: the source of zydis $version could not be built; the log is above"
         return "$STATUS_SETUP"
     fi
-    # If another call was faster, its library is the same.
+    # If another call was faster, use its library, which has the same bytes.
     mv -T -- "$folder/library" "$ZYDIS_FOLDER" 2>/dev/null || [ -e "$ZYDIS_FOLDER/libZydis.a" ]
 }
 
@@ -47,7 +47,7 @@ zydis_source() {
     dpkg-source --no-check -x "$2"/zydis_*.dsc "$2/source"
 }
 
-# zydis_compile FOLDER: FOLDER/library/libZydis.a, the same bytes wherever FOLDER is.
+# zydis_compile FOLDER: makes FOLDER/library/libZydis.a, whose bytes do not depend on FOLDER.
 zydis_compile() {
     (
         export LC_ALL=C
@@ -60,7 +60,7 @@ zydis_compile() {
     )
 }
 
-# build_static OPTION...: the executable is $BAZEL_BIN/conformance/kmes-conformance-static.
+# build_static OPTION...: builds $BAZEL_BIN/conformance/kmes-conformance-static.
 build_static() {
     setup_section package && make_scratch && zydis_library || return
     BUILD_NEEDS=suite build_targets "the static executable" --config=static \
@@ -87,6 +87,26 @@ package_command() {
     if ! mkdir -p -- "$folder" 2>/dev/null || [ ! -w "$folder" ]; then
         bad_usage "package: '$folder' is no folder that can be written" || return
     fi
+    # Two calls for one tree, or into one folder, would write the same files. Each call locks both
+    # folders, without lock files. If both are one folder, it is locked once: a second descriptor
+    # could not lock it again.
+    local second=9
+    [ ! "$folder" -ef "$KMES_ROOT" ] || second=8
+    {
+        if ! flock -n 8 || ! flock -n "$second"; then
+            printf 'tools/kmes: package: waiting for another package command\n' >&2
+            flock 8 && flock "$second" || return "$STATUS_SETUP"
+        fi
+        make_packages "$folder" ${options[@]+"${options[@]}"}
+    } 8<"$KMES_ROOT" 9<"$folder"
+}
+
+# make_packages FOLDER OPTION...: builds the executable and the packages into FOLDER, and prints
+# their checksums.
+make_packages() {
+    local folder=$1
+    shift
+    local options=("$@")
     build_static ${options[@]+"${options[@]}"} || return
     if ! "$KMES_ROOT/tools/package/make_deb.sh" "$KMES_ROOT" \
         "$BAZEL_BIN/conformance/kmes-conformance-static" "$folder"; then
@@ -100,7 +120,7 @@ package_command() {
         say_error "package: the packages of the library could not be made; the message is above"
         return "$STATUS_SETUP"
     fi
-    # The folder may have the packages of older versions, too.
+    # The folder may also have packages of older versions.
     (cd -- "$folder" && sha256sum -- kmes-conformance ./*_"$(cat -- "$KMES_ROOT/VERSION")"_*.deb)
 }
 

@@ -1,14 +1,13 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# Installs what tools/packages.txt lists. Knows apt and the format of that file, and not what the
-# packages are for.
+# Installs the packages of tools/packages.txt with apt.
 
 readonly SETUP_SECTIONS='suite required package browser testees kernel peers optional'
 
-# packages_of SECTION: prints the names in one section of tools/packages.txt. `required` is what
-# builds and tests the tree, so it includes the section `suite`. Names a malformed line, with status
-# 3.
+# packages_of SECTION: prints the names in one section of tools/packages.txt. `required` has the
+# packages to build and test the tree, so it includes the section `suite`. Names a malformed line,
+# with status 3.
 packages_of() {
     awk -v wanted="$1" -v file="tools/packages.txt" '
         function refuse(what) {
@@ -31,7 +30,7 @@ packages_of() {
         }' "$KMES_ROOT/tools/packages.txt"
 }
 
-# missing_packages NAME...: those that are not installed, one a line.
+# missing_packages NAME...: prints the packages that are not installed, one per line.
 missing_packages() {
     dpkg-query -W -f='${Package} ${db:Status-Status}\n' -- "$@" 2>/dev/null |
         awk -v names="$*" '
@@ -42,8 +41,7 @@ missing_packages() {
             }'
 }
 
-# No error if the package lists are old or empty: they are fetched, and the installation is
-# repeated.
+# Installs packages. If that fails, fetches the package lists, which may be old, and tries again.
 apt_install() {
     local options=(-y --no-install-recommends -o DPkg::Lock::Timeout=300)
     export DEBIAN_FRONTEND=noninteractive
@@ -51,18 +49,26 @@ apt_install() {
     apt-get update </dev/null && apt-get install "${options[@]}" "$@" </dev/null
 }
 
-# setup_section SECTION: installs everything in it; status 0 on success.
+# missing_of SECTION: prints the packages of the section that are not installed, in one line. The
+# status is not 0 if dpkg cannot be asked.
+missing_of() {
+    local names missing
+    names=$(packages_of "$1") && command -v dpkg-query >/dev/null || return
+    # shellcheck disable=SC2086  # names of packages have no spaces
+    missing=$(missing_packages $names | tr '\n' ' ')
+    printf '%s' "${missing% }"
+}
+
+# setup_section SECTION: installs its missing packages. Status 0: success.
 setup_section() {
-    local section=$1 names missing
-    names=$(packages_of "$section") || return "$STATUS_SETUP"
+    local section=$1 missing
+    packages_of "$section" >/dev/null || return "$STATUS_SETUP"
     if ! command -v dpkg-query >/dev/null; then
         say_error "this is no Debian: install what tools/packages.txt lists by other means"
         command -v bazel >/dev/null && return 0
         return "$STATUS_SETUP"
     fi
-    # shellcheck disable=SC2086  # names of packages have no spaces
-    missing=$(missing_packages $names | tr '\n' ' ')
-    missing=${missing% }
+    missing=$(missing_of "$section")
     [ -z "$missing" ] && return 0
     if [ "$(id -u)" -ne 0 ]; then
         say_error "packages are missing; as root: apt-get install --no-install-recommends $missing"

@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes test`: the style check and all tests under each configuration, with one line for each
-# test, and the count. With targets, only those tests. Reads Bazel's summary; knows no test.
+# `tools/kmes test`: runs the style check, and all tests under each configuration. Prints one line
+# for each test, and the count. With targets, runs only those tests. Reads Bazel's summary.
 
-# fuzz: the fuzzers find their planted bugs; profile: what the corpora reach; release: the
+# fuzz: the fuzzers find their planted bugs; profile: the coverage of the corpora; release: the
 # instructions of the released code; package: the static executable; browser: the HTML report in
 # Chromium; vm: the module.
 readonly TEST_PARTS=(check default asan ubsan tsan fuzz profile release package browser vm)
@@ -15,8 +15,8 @@ readonly BAZEL_TEST_PARTS='default asan ubsan tsan fuzz profile release'
 readonly LOG_LINES=1000
 readonly BAZEL_VERDICTS='PASSED|FAILED|TIMEOUT|NO STATUS|FLAKY|INCOMPLETE|REMOTE FAILURE'
 readonly VM_MACHINES=2
-# If one thread does everything, the thread sanitizer sees nothing: asan runs these.
-# (Of //kmes/tests, threads_test has threads.)
+# Tests with one thread, for which the thread sanitizer has nothing to find. In //kmes/tests only
+# threads_test has more threads.
 readonly ONE_THREAD=(
     //conformance/clauses/... //conformance/failure/... //conformance/oracle/...
     //conformance/report/... //fuzz/... //kmes/tests/... //kmesctl/... //kmod/kmesctl/...
@@ -75,6 +75,9 @@ run_parts() {
     fi
     local part
     for part in "$@"; do
+        name_missing "$part"
+    done
+    for part in "$@"; do
         case "$part" in
             check) run_check_part ;;
             package)
@@ -86,8 +89,24 @@ run_parts() {
             *) run_bazel_part "$part" ;;
         esac
     done
-    # In CI nobody uses the clone again, so its Bazel server need not wait.
+    # CI does not use the clone again, so its Bazel server can end.
     [ -z "${CI-}" ] || run_bazel shutdown >"$KMES_SCRATCH/shutdown.log" 2>&1
+}
+
+# name_missing PART: reports the packages that this part lacks, before the first part begins. Only
+# root installs them.
+name_missing() {
+    local section missing
+    case "$1" in
+        package | browser) section=$1 ;;
+        vm) section=kernel ;;
+        *) return ;;
+    esac
+    if [ "$(id -u)" -eq 0 ] || ! missing=$(missing_of "$section") || [ -z "$missing" ]; then
+        return
+    fi
+    printf '# %s: packages are missing; as root: %s %s\n' "$1" \
+        'apt-get install --no-install-recommends' "$missing"
 }
 
 # report_test PASS|FAIL PART NAME SECONDS: prints the one line, and counts.
@@ -99,8 +118,8 @@ report_test() {
     printf '%s %s %s%s\n' "$1" "$2" "$3" "${4:+ $4}"
 }
 
-# Shows the end of a log, which tells why. Passed cases of the suite's table are left out, so that
-# the first lines shown are those that matter.
+# Prints the end of a log, which has the reason of a failure. Omits the passed cases of the suite's
+# table.
 show_log() {
     local passes='^[^ ]+ +(adapter|must|erratum|should|robust) +pass  ' lines
     lines=$(grep -cvE "$passes" -- "$1")
@@ -115,7 +134,8 @@ run_check_part() {
     [ "$verdict" = PASS ] || show_log "$log"
 }
 
-# The executable of `tools/kmes package --quick`, in an empty root, and against the dynamic one.
+# Tests the executable of `tools/kmes package --quick` in an empty root, and compares it with the
+# dynamic one.
 run_package_part() {
     local log=$KMES_SCRATCH/package.log folder=$KMES_SCRATCH/dist start=$SECONDS verdict=PASS
     printf '# package: building, and running in an empty root\n'
@@ -133,7 +153,7 @@ run_package_part() {
     [ "$verdict" = PASS ] || show_log "$log"
 }
 
-# Another workspace loads the rule kmes_conformance_test.
+# Tests the rule kmes_conformance_test in another workspace.
 run_workspace_test() {
     local log=$KMES_SCRATCH/workspace.log start=$SECONDS verdict=PASS
     local broken=//conformance/testees:broken_no-recheck
@@ -148,7 +168,7 @@ run_workspace_test() {
     [ "$verdict" = PASS ] || show_log "$log"
 }
 
-# The HTML report in Chromium. The part `default` runs the same test without one.
+# Tests the HTML report in Chromium. The part `default` runs the same test without a browser.
 run_browser_part() {
     local log=$KMES_SCRATCH/browser.log start=$SECONDS verdict=PASS
     printf '# browser: the HTML report in Chromium\n'
@@ -162,13 +182,14 @@ run_browser_part() {
     [ "$verdict" = PASS ] || show_log "$log"
 }
 
-# The module in virtual machines with Debian's 6.1: the planted bugs, and the guest tests, in two at
-# once (a machine hardly uses more than one processor). Then its packaging, which needs no machine.
+# Tests the module in virtual machines with Debian's 6.1: the planted bugs, and the guest tests. Two
+# machines run at once, because each uses little more than one processor. Then tests the module's
+# packaging, without a machine.
 run_vm_part() {
     local log=$KMES_SCRATCH/vm.log what
-    for what in planted lot; do
+    for what in planted suite; do
         printf '# vm: building, and running the %s\n' "$what"
-        if [ "$what" = lot ]; then
+        if [ "$what" = suite ]; then
             vm_command --machines "$VM_MACHINES"
         else
             vm_command --planted
@@ -180,7 +201,7 @@ run_vm_part() {
     done
 }
 
-# run_packaging_test NAME: one line for everything that kmod/packaging/NAME_test.sh checks.
+# run_packaging_test NAME: runs kmod/packaging/NAME_test.sh, and reports it in one line.
 run_packaging_test() {
     local log=$KMES_SCRATCH/packaging.log start=$SECONDS verdict=PASS
     "$KMES_ROOT/kmod/packaging/$1_test.sh" >"$log" 2>&1 || verdict=FAIL
@@ -188,8 +209,8 @@ run_packaging_test() {
     [ "$verdict" = PASS ] || show_log "$log"
 }
 
-# report_vm WHAT LOG STATUS: a line for each line of `tools/kmes vm`, with the details of a failure.
-# A missing line or count is a failure.
+# report_vm WHAT LOG STATUS: reports each test of `tools/kmes vm`, with the details of a failure. A
+# missing line or count is a failure.
 report_vm() {
     local line counted='' shown=0 is_failure=0
     while IFS= read -r line; do
@@ -210,12 +231,12 @@ report_vm() {
     show_log "$2"
 }
 
-# Builds and tests everything, or TEST_TARGETS, under one configuration. Tests run again even if
-# nothing has changed: a cached pass shows no flake.
+# Builds and tests everything, or TEST_TARGETS, under one configuration. Does not use cached
+# results, so that flaky tests fail sometimes.
 run_bazel_part() {
     local part=$1 log=$KMES_SCRATCH/$1.log status=0 start=$SECONDS
     local options=(--keep_going --nocache_test_results --test_output=summary --test_summary=short)
-    # One more than there are processors, because tests wait a quarter of their time.
+    # One more than the number of processors, because tests wait a quarter of their time.
     options+=("--jobs=$(($(nproc) + 1))")
     # Targets that no sanitizer test needs are built once, without a sanitizer.
     [ "$part" = default ] || options+=("--config=$part" --build_tests_only)
@@ -242,8 +263,8 @@ run_bazel_part() {
     [ "$part" != default ] || keep_count "$stamp"
 }
 
-# keep_count STAMP: adds the runs of correct consumers since STAMP, and the blamed ones, to the
-# counts of earlier days: CI runs a share of the consumers each time.
+# keep_count STAMP: adds the numbers of runs of correct consumers since STAMP, and of wrong
+# verdicts, to the counts of earlier days. CI runs a share of the consumers each time.
 keep_count() {
     local runs wrong all_runs=0 all_wrong=0 since kept
     read -r runs wrong < <(
@@ -252,7 +273,7 @@ keep_count() {
             2>/dev/null | awk '{ runs += $1; wrong += $2 } END { print runs + 0, wrong + 0 }'
     )
     if [ "${runs:-0}" -eq 0 ] || ! kept=$(cache_folder); then return 0; fi
-    # If it is a link, its target is replaced.
+    # Replace the target of a link, not the link.
     kept=$(readlink -m -- "$kept/right-consumers")
     since=$(date +%F)
     local pattern='^([0-9]{1,15}) ([0-9]{1,15}) ([0-9-]{10})$'
@@ -266,9 +287,8 @@ keep_count() {
         "$runs" "$wrong" "$since" "$all_runs" "$all_wrong"
 }
 
-# report_summary PART LOG: a line for each test in Bazel's summary, with the log of each failed one.
-# Anything but a plain pass is a failure. So is a number of lines that differs from Bazel's number
-# of tests.
+# report_summary PART LOG: reports each test in Bazel's summary, with the log of a failed one. Each
+# verdict except a plain pass is a failure, and so is a missing line for a test.
 report_summary() {
     local part=$1 log=$2 line name said seconds seen=0 counted
     local pattern="^(//[^ ]+) +(\\(cached\\) )?($BAZEL_VERDICTS)(.*)\$"
@@ -295,8 +315,8 @@ report_summary() {
     fi
 }
 
-# logs_of NAME LOG: the logs of one test, one a line: the indented paths after its line in the
-# summary.
+# logs_of NAME LOG: prints the paths of one test's logs, one per line: the indented paths after its
+# line in the summary.
 logs_of() {
     awk -v name="$1" '
         index($0, name " ") == 1 { on = 1; next }
@@ -304,7 +324,7 @@ logs_of() {
         on && /^  +\// { sub(/^ +/, ""); print }' "$2"
 }
 
-# show_test_log NAME LOG: the logs of one test.
+# show_test_log NAME LOG: prints the logs of one test.
 show_test_log() {
     local path
     logs_of "$1" "$2" |
@@ -316,8 +336,7 @@ show_test_log() {
         done
 }
 
-# show_expectations LOG: prints the failed expectations of a GoogleTest log, and in which tests. A
-# log is long, so they come first.
+# show_expectations LOG: prints the failed expectations of a GoogleTest log, and their tests.
 show_expectations() {
     awk '/^\[ RUN / { name = $4 }
         /: Failure$/ { print name ":"; on = 1 }

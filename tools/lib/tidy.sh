@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: MIT
 #
-# `tools/kmes tidy`: clang-tidy with the checks of .clang-tidy, one line for each finding. `check`
-# runs it on the core if clang-tidy-19 is installed. A file that passed is not read again until it,
-# a header, the checks or clang-tidy change. Needs no compilation database, because every include is
-# relative to the top of the tree.
+# `tools/kmes tidy`: runs clang-tidy with the checks of .clang-tidy, and prints one line for each
+# finding. `check` runs it on the core if clang-tidy-19 is installed. A passed file is not checked
+# again until the file, a header, the checks or clang-tidy change. Needs no compilation database,
+# because each include is relative to the top of the tree.
 
 readonly CLANG_TIDY=clang-tidy-19
 # The files for `check`, and for `tidy` without a file: the released code.
@@ -43,8 +43,8 @@ tidy_command() {
 
 tidy_sources() { grep -E -- "$TIDY_SOURCES" | grep -vE -- "$TIDY_TESTS"; }
 
-# tidy_tree ROOT: a line for each finding in the sources of the standard input, which are relative
-# to ROOT.
+# tidy_tree ROOT: prints a line for each finding in the sources of the standard input, which are
+# relative to ROOT.
 tidy_tree() {
     local cache common
     cache=$(cache_folder) && mkdir -p -- "$cache/tidy" && cache=$cache/tidy ||
@@ -61,7 +61,7 @@ tidy_tree() {
         xargs -0 -r -n 1 -P "$(nproc)" bash -c 'tidy_file "$1"' tidy_file) | sort -t: -k1,1 -k2,2n
 }
 
-# tidy_file FILE: its findings, in one write. A file without one leaves a mark in TIDY_CACHE.
+# tidy_file FILE: prints its findings in one write. If there are none, makes a mark in TIDY_CACHE.
 tidy_file() {
     local key findings standard=c++20 status=0
     key=$({ printf '%s %s\n' "$TIDY_COMMON" "$1" && cat -- "$1"; } | sha256sum) || return
@@ -74,7 +74,7 @@ tidy_file() {
     if [ -n "$findings" ]; then
         printf '%s\n' "$findings"
     elif [ "$status" -ne 0 ]; then
-        printf '%s:1: clang-tidy ended with status %s and said nothing\n' "$1" "$status"
+        printf '%s:1: clang-tidy ended with status %s and printed nothing\n' "$1" "$status"
     else
         : >"$TIDY_CACHE/${key%% *}"
     fi

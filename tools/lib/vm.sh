@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 #
 # `tools/kmes vm`: the kernel module in a virtual machine (docs/vm.md). Finds or builds the kernel,
-# the modules and the guest's programs; kmod/vm/vm.py packs, boots and judges. Knows no test.
+# the modules and the guest's programs. kmod/vm/vm.py packs them, boots, and prints the results.
 
 readonly VM_KERNELS='6.1 6.12 kasan kcsan'
 
@@ -10,57 +10,59 @@ vm_usage() {
     cat <<TEXT
 usage: tools/kmes vm [OPTIONS...] [-- COMMAND [ARGUMENTS...]]
 
-Boots a virtual machine, and runs the guest tests in it, a line each.
-With COMMAND: loads the module's test build and runs that alone; output and exit status are the
-command's. COMMAND is a program of the guest (busybox has the usual ones),
-or the path of one here, which is taken along with its libraries.
-Whatever the kernel reports in its log fails the run.
+Boots a virtual machine, runs the guest tests in it, and prints one line for each test.
+With COMMAND: loads the test build of the module, and runs only COMMAND, with its output and its
+exit status. COMMAND is a program of the guest (busybox has the usual ones), or the path of a
+program on this machine, which is copied into the guest with its libraries.
+A run fails if the kernel's log has a report of an error.
 
-  --kernel K       6.1, 6.12 (Debian's), kasan or kcsan (built from Debian's source, once); 6.1
-  --test GLOB      the guest tests of such names, and not the lot; may be repeated. With '!' before
-                   it: all of the lot (or of the other GLOBs) but these
-  --list           the guest tests: name, whether they are of the lot, kernels
-  --planted        the planted bugs of that kernel, or those of --test: each must be seen
-  --verbose, -v    the output of guest tests that pass, too
-  --no-module      does not load the module
-  --production     takes the module without the test ioctls
-  --pack PATH      takes a file or a folder along, to /kmes/bin; may be repeated
-  --seconds N      the time limit of the command; 120. KMES_TIMEOUT_SCALE is a factor on it
-  --memory MB      of the machine; 1024, for kasan 2560
-  --cpus N         of the machine; 2
-  --machines N     the guest tests in so many machines at once, where processors and memory are
-                   free; 1
-  --log FILE       keeps the kernel's log
+  --kernel K       6.1 or 6.12 (Debian's), kasan or kcsan (built once from Debian's source).
+                   Default: 6.1
+  --test GLOB      run the guest tests whose names match, instead of the default ones; may be
+                   repeated. '!GLOB' excludes tests
+  --list           list the guest tests: name, when it runs, kernels
+  --planted        boot once for each planted bug of that kernel that --test matches, and fail if
+                   one is not reported
+  --verbose, -v    print the output of passed guest tests, too
+  --no-module      do not load the module
+  --production     load the module without the test ioctls
+  --pack PATH      copy a file or a folder to /kmes/bin of the guest; may be repeated
+  --seconds N      time limit of COMMAND; KMES_TIMEOUT_SCALE multiplies it. Default: 120
+  --memory MB      memory of the machine. Default: 1024, for kasan 2560
+  --cpus N         processors of the machine. Default: 2
+  --machines N     run the guest tests in N machines at once. Default: 1
+  --log FILE       write the kernel's log to FILE
 
-Exit status: 0 all passed, or the command's; 1 a test failed, the kernel reported something, or the
-command did not end; 2 bad usage; 3 set-up or build failed.
+Exit status: 0 all passed, or that of COMMAND; 1 a test failed, the kernel reported an error, or
+COMMAND did not end; 2 bad usage; 3 set-up or build failed.
 TEXT
 }
 
-# Prints the cache of kernels and modules. A new folder in it is made under another name first,
-# which needs no lock.
+# Prints the cache folder of kernels and modules. Each new entry gets its name by a rename, so
+# concurrent runs need no lock.
 vm_cache() {
     local cache
     if ! cache=$(cache_folder); then
-        say_error "vm: nowhere to keep kernels: no cache folder can be written by this user"
+        say_error "vm: this user can write to no cache folder, so kernels cannot be kept"
         return "$STATUS_SETUP"
     fi
     printf '%s\n' "$cache/vm"
 }
 
-# vm_headers KERNEL: the folder of the newest of Debian's headers that are installed for it.
+# vm_headers KERNEL: prints the folder of the newest installed headers of Debian for that kernel.
 vm_headers() {
     local found
     found=$(printf '%s\n' /usr/src/linux-headers-"$1".*-cloud-amd64 | sort -V | tail -n 1)
     if [ ! -d "$found" ]; then
-        say_error "vm: no headers of Debian's cloud kernel $1 in /usr/src; tools/kmes setup kernel"
+        say_error "vm: no headers of Debian's cloud kernel $1 in /usr/src;" \
+            "tools/kmes setup kernel installs them"
         return "$STATUS_SETUP"
     fi
     printf '%s\n' "$found"
 }
 
-# vm_debian_image KERNEL: prints the file of Debian's kernel of the same version as the headers.
-# Fetches it as an ordinary user, and never installs it.
+# vm_debian_image KERNEL: prints the path of Debian's kernel image of the same version as the
+# headers. Downloads the image without installing it, so it needs no root.
 vm_debian_image() {
     local headers release version cache folder part
     headers=$(vm_headers "$1") && cache=$(vm_cache) || return
@@ -72,8 +74,8 @@ vm_debian_image() {
         if ! vm_fetch "$part" "linux-image-$release=$version" >"$KMES_SCRATCH/apt.log" 2>&1; then
             cat -- "$KMES_SCRATCH/apt.log" >&2
             rm -rf -- "$part"
-            say_error "vm: linux-image-$release $version could not be fetched (it has the version" \
-                "of the headers: are they the newest?)"
+            say_error "vm: linux-image-$release $version could not be fetched; if the archive has" \
+                "a newer version, update the headers"
             return "$STATUS_SETUP"
         fi
         mv -T -- "$part" "$folder" 2>/dev/null || rm -rf -- "$part"
@@ -81,7 +83,7 @@ vm_debian_image() {
     printf '%s\n' "$folder/vmlinuz"
 }
 
-# vm_fetch FOLDER PACKAGE=VERSION: the kernel of that package, as FOLDER/vmlinuz.
+# vm_fetch FOLDER PACKAGE=VERSION: downloads the kernel of that package to FOLDER/vmlinuz.
 vm_fetch() (
     cd -- "$1" || exit
     # apt may fetch as another user.
@@ -91,8 +93,8 @@ vm_fetch() (
     dpkg -x ./*.deb unpacked && mv unpacked/boot/vmlinuz-* vmlinuz && rm -rf ./*.deb unpacked
 )
 
-# vm_kernel KERNEL: fills VM_IMAGE (the file to boot), VM_BUILD (what modules are built with) and
-# VM_OPTIONS.
+# vm_kernel KERNEL: sets VM_IMAGE (the file to boot), VM_BUILD (the folder that modules are built
+# with) and VM_OPTIONS (of vm.py).
 vm_kernel() {
     local cache
     case "$1" in
@@ -111,7 +113,7 @@ vm_kernel() {
     esac
 }
 
-# vm_modules: builds the modules for the kernel of vm_kernel; their folder is VM_MODULES.
+# vm_modules: builds the modules for the kernel of vm_kernel. Sets VM_MODULES to their folder.
 vm_modules() {
     local cache
     cache=$(vm_cache) || return
@@ -119,7 +121,7 @@ vm_modules() {
         return "$STATUS_SETUP"
 }
 
-# vm_programs KERNEL OPTIONS...: builds the Bazel targets that the chosen guest tests need; fills
+# vm_programs KERNEL OPTIONS...: builds the Bazel targets that the chosen guest tests need. Sets
 # BAZEL_BIN.
 vm_programs() {
     local kernel=$1 labels
@@ -130,7 +132,7 @@ vm_programs() {
     [ -z "$labels" ] || build_targets "the guest's programs" $labels
 }
 
-# vm_value OPTION VALUE: is it one that the option takes?
+# vm_value OPTION VALUE: checks the value of an option.
 vm_value() {
     case "$1" in
         --kernel)
@@ -147,7 +149,7 @@ vm_value() {
 }
 
 vm_command() {
-    local kernel=6.1 options=() tests=() with_module=1 what=lot machines=''
+    local kernel=6.1 options=() tests=() with_module=1 what=suite machines=''
     while [ $# -gt 0 ]; do
         case "$1" in
             --help | -h) vm_usage && return ;;
@@ -171,10 +173,10 @@ vm_command() {
         esac
     done
     if [ "$what" = command ] && [ $# -lt 2 ]; then
-        bad_usage "vm: nothing behind --; a command belongs there" || return
+        bad_usage "vm: a command is missing after --" || return
     fi
     if [ -n "$machines" ]; then
-        [ "$what" = lot ] || bad_usage "vm: --machines is for the guest tests" || return
+        [ "$what" = suite ] || bad_usage "vm: --machines is only for the guest tests" || return
         options+=("--machines=$machines")
     fi
     setup_section kernel && vm_kernel "$kernel" || return
@@ -182,7 +184,7 @@ vm_command() {
         vm_modules || return
         options+=(--modules "$VM_MODULES")
     fi
-    if [ "$what" = lot ]; then
+    if [ "$what" = suite ]; then
         vm_programs "$kernel" ${tests[@]+"${tests[@]}"} || return
         options+=(--binaries "$BAZEL_BIN")
     fi

@@ -19,7 +19,7 @@ until_true() {
     local left=600
     until "$@"; do
         left=$((left - 1))
-        [ "$left" -gt 0 ] || { fail "never came true: $*"; return 1; }
+        [ "$left" -gt 0 ] || { fail "timed out: $*"; return 1; }
         sleep 0.1
     done
 }

@@ -6,6 +6,8 @@
 
 # shellcheck source-path=SCRIPTDIR
 source "$(dirname -- "${BASH_SOURCE[0]}")/files.sh"
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname -- "${BASH_SOURCE[0]}")/documents.sh"
 
 readonly MAINTAINER='The KMES authors <authors@kmes.invalid>'
 
@@ -42,6 +44,8 @@ finish() {
     # cp does not keep modes, and a file in a sandbox may have any.
     find "$folder" -type d -exec chmod 755 {} +
     find "$folder" -type f ! -path "$folder/usr/bin/*" -exec chmod 644 {} +
+    # An example that is no binary runs as it is.
+    find "$folder/usr/share/doc" -path '*/examples/*.py' -type f -exec chmod 755 {} +
     find "$folder/DEBIAN" -type f \( -name 'p*inst' -o -name 'p*rm' \) -exec chmod 755 {} +
     find "$folder" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
     file=$OUTPUT/${package}_${VERSION}_$architecture.deb

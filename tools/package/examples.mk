@@ -4,6 +4,7 @@
 #
 #   make                 the C and the C++ example
 #   make rust go         the others (python/consumer.py runs as it is)
+#   make form_d_consumer the C example for form D of the layout; also form_b and form_c
 #   kmes-conformance -- ./c_consumer
 
 CFLAGS ?= -O2 -g
@@ -16,6 +17,12 @@ go: go_consumer
 
 c_consumer: c/consumer.c
 	$(CC) -std=c11 $(CFLAGS) -pthread -o $@ $<
+
+form_%_consumer: form_%_consumer.c
+	$(CC) -std=c11 $(CFLAGS) -pthread -o $@ $<
+
+form_%_consumer.c: c/consumer.c form_%/consumer.diff
+	patch -s -o $@ c/consumer.c form_$*/consumer.diff
 
 # On the reader of this project, kmes/reader.h.
 cpp_consumer: cpp/consumer.cc $(CORE)
@@ -31,6 +38,7 @@ go_consumer: go/consumer.go
 	CGO_ENABLED=0 go build -o $@ $<
 
 clean:
-	rm -f c_consumer cpp_consumer rust_consumer go_consumer kmes/*.o
+	rm -f c_consumer cpp_consumer rust_consumer go_consumer form_*_consumer form_*_consumer.c \
+		kmes/*.o
 
 .PHONY: all rust go clean

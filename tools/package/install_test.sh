@@ -114,6 +114,49 @@ test_manual() {
     done
 }
 
+# fields PAGE STRUCT: the type and the name of each field that the page describes, with a tab.
+fields() {
+    plain "$1" | awk -v heading=".SS struct $2" '
+        /^\.S[SH]/ { on = $0 == heading }
+        on && is_tag { print }
+        { is_tag = $0 == ".TP" }' | sed -nE 's/^\\fB(.*)\\fR \\fI(.*)\\fR$/\1\t\2/p'
+}
+
+# The manual has each field of each structure that a program fills or reads, with its type.
+test_structures() {
+    local name page type field
+    # Structures of the protocol, and those that only the library uses.
+    local other=' kmes_attach_functions kmes_bulk kmes_event_header kmes_event_input
+        kmes_event_words kmes_fields kmes_mapping kmes_metadata_v1 kmes_platform kmes_reader '
+    for name in $(awk '/^layout / { print $2 }' "$API"); do
+        [[ ${other//$'\n'/ } != *" $name "* ]] || continue
+        page=$(grep -lx ".SS struct $name" kmes/user/man/*.3) ||
+            { fail "no page has struct $name"; continue; }
+        fields "$page" "$name" >"$WORK/fields"
+        awk -v name="$name" '$1 == "layout" && $2 == name {
+            for (i = 4; i <= NF; i++) { sub("@.*", "", $i); print $i } }' "$API" |
+            diff - <(cut -f2 "$WORK/fields") ||
+            fail "struct $name: '<' is not in $page, '>' is no field"
+        {
+            printf '#include <%s>\n' $(sed -n 's/^header //p' "$API")
+            while IFS=$'\t' read -r type field; do
+                printf '_Static_assert(_Generic(((struct %s*)0)->%s, %s: 1, default: 0), "%s");\n' \
+                    "$name" "$field" "$type" "$field"
+            done <"$WORK/fields"
+        } | gcc -std=c11 -Wall -Werror -fsyntax-only -I"$INSTALLED/include" -x c - ||
+            fail "struct $name: another type than in the header"
+    done
+}
+
+# Each page says which threads may call its functions.
+test_threads() {
+    local file
+    for file in kmes/user/man/kmes_*.3; do
+        [ -n "$(part "$file" '.SH THREADS' '.SH RETURN VALUE')" ] ||
+            fail "${file##*/}: no section THREADS before RETURN VALUE"
+    done
+}
+
 # pkg_config OPTION...: uses only the installed file.
 pkg_config() {
     PKG_CONFIG_LIBDIR=$INSTALLED/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$ROOT pkg-config "$@" kmes
@@ -209,6 +252,8 @@ test_install
 test_again
 test_newer
 test_manual
+test_structures
+test_threads
 test_examples
 test_pkg_config
 test_cmake

@@ -14,7 +14,7 @@ VERSION=$(cat VERSION)
 readonly VERSION
 readonly PACKAGES=(libkmes0 libkmes-dev python3-kmes librust-kmes-dev kmes-tools)
 readonly DKMS=$WORK/one/kmes-dkms_${VERSION}_all.deb
-# The limit in seconds of a step, for a machine that does ten other things.
+# The time limit of a step in seconds, for a busy machine.
 LIMIT=$(awk "BEGIN { print 30 * ${KMES_TIMEOUT_SCALE:-1} }")
 readonly LIMIT
 failures=0
@@ -87,6 +87,46 @@ test_depends() {
         sort | diff - <(grep '^ kmes_' "$WORK/symbols" | sort) || fail "symbols: another table"
 }
 
+# provides PACKAGE DOCUMENT: the package has the document.
+provides() {
+    [ -s "$WORK/parts/$1/usr/share/doc/$1/$2" ] ||
+        { [ "$1" = kmes-conformance ] && has_document "$1" "${2%.md}"; }
+}
+
+# related PACKAGE: the package, and those that it depends on or suggests.
+related() {
+    echo "$1"
+    dpkg-deb -f "$(deb_of "$1")" Depends Suggests | sed 's/^[A-Za-z]*: *//' | tr ',' '\n' |
+        grep -oE 'kmes-(tools|conformance|dkms)|libkmes0|libkmes-dev|python3-kmes'
+}
+
+# If a file of a package names a document, that document is in the same package, in one named there,
+# or in one that it depends on or suggests.
+test_documents() {
+    local package folder name other
+    for package in "${PACKAGES[@]}" kmes-dkms; do
+        folder=$WORK/parts/$package
+        mkdir -p "$folder" && dpkg-deb -x "$(deb_of "$package")" "$folder" || fail "dpkg-deb -x"
+        gzip -dr "$folder/usr/share/doc"
+    done
+    for package in "${PACKAGES[@]}" kmes-dkms; do
+        folder=$WORK/parts/$package
+        grep -q 'CHANGELOG\.md' "$folder/usr/share/doc/$package/changelog" &&
+            { provides "$package" CHANGELOG.md || fail "$package has no CHANGELOG.md"; }
+        for name in $(grep -rhoE 'docs/[a-z0-9/-]+\.md' "$folder" | sort -u); do
+            for other in $(related "$package"); do
+                ! provides "$other" "${name#docs/}" || continue 2
+            done
+            fail "$package names $name: $(grep -rl "$name" "$folder")"
+        done
+        # shellcheck disable=SC2016  # backquotes of the documents
+        while read -r name _ other; do
+            provides "${other:-$package}" "$name" || fail "$package names $name ${other:+of $other}"
+        done < <(grep -hoE '`[a-z-]+\.md`( of (kmes|lib|python)[a-z0-9-]*| of the| there)?' \
+            "$folder/usr/share/doc/$package"/*.md | tr -d '`' | grep -vE ' (there|the)$' | sort -u)
+    done
+}
+
 # The source of the module has what DKMS builds; its scripts never run here.
 test_module() {
     local source=$WORK/module/usr/src/kmes-$VERSION script
@@ -110,17 +150,36 @@ example() {
         -L"$LIBRARIES" -lkmes || fail "the example of $1"
 }
 
+# block FILE LANGUAGE NUMBER: a program in a document.
+block() {
+    awk -v first='```'"$2" -v number="$3" '
+        $0 == "```" { on = 0 }
+        on
+        $0 == first { on = ++count == number }' "$1"
+}
+
 # The bindings as they are installed: the header compiles without the tree, and Python finds the
 # module and the library.
 test_bindings() {
-    local module=$ROOT/usr/lib/python3/dist-packages
+    local module=$ROOT/usr/lib/python3/dist-packages number
     printf '#include <kmes/kmes.hpp>\nint main() { kmes::reader_set set; }\n' >"$WORK/set.cc"
     (cd "$WORK" && g++ -std=c++20 -Wall -Werror -I"$ROOT/usr/include" -o "$WORK/set" set.cc \
         -L"$LIBRARIES" -lkmes) || fail "a program with kmes.hpp"
+    for number in 1 2; do
+        block "$ROOT/usr/share/doc/libkmes-dev/README-cpp.md" cpp "$number" >"$WORK/block.cc"
+        g++ -std=c++20 -Wall -Werror -fsyntax-only -I"$ROOT/usr/include" "$WORK/block.cc" ||
+            fail "program $number of README-cpp.md"
+    done
     command -v python3 >/dev/null || { echo 'SKIPPED: no python3' && return; }
     (cd / && KMES_SOCKET=@kmes-nobody PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$module \
         LD_LIBRARY_PATH=$LIBRARIES python3 -c 'import kmes; kmes.emit("t", b"")') \
         2>"$WORK/python.log" && fail "an event without a producer"
+    for number in 1 2; do
+        block "$ROOT/usr/share/doc/python3-kmes/README.md" python "$number" >"$WORK/block.py"
+        [ -s "$WORK/block.py" ] &&
+            python3 -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$WORK/block.py" ||
+            fail "program $number of the README for Python"
+    done
     grep -qE '^OSError: .*38' "$WORK/python.log" || fail "python: $(cat "$WORK/python.log")"
 }
 
@@ -132,10 +191,20 @@ test_rust() {
     command -v rustc >/dev/null || { echo 'SKIPPED: no rustc' && return; }
     grep -qxF "version = \"$VERSION.0\"" "$crate/Cargo.toml" || fail "Cargo.toml: no version"
     [ -s "$crate/.cargo-checksum.json" ] || fail "cargo takes no folder without its checksums"
-    awk '$0 == "```" { on = 0 } on; $0 == "```rust" { on = 1 }' "$crate/README.md" >"$WORK/first.rs"
+    block "$crate/README.md" rust 1 >"$WORK/first.rs"
+    block "$crate/README.md" rust,no_run 1 >"$WORK/ended.rs"
+    block "$crate/README.md" rust,no_run 2 >"$WORK/loop.rs"
+    block "$crate/README.md" rust,no_run 3 >"$WORK/merging.rs"
+    block "$crate/README.md" rust,no_run 4 >"$WORK/emitting.rs"
+    block "$crate/README.md" rust,no_run 5 >"$WORK/resumed.rs"
     "${rustc[@]}" --crate-name kmes --crate-type rlib --cfg 'feature="std"' \
         --cfg 'feature="libkmes"' "$crate/src/lib.rs" &&
-        "${rustc[@]}" --extern kmes "$WORK/first.rs" ||
+        "${rustc[@]}" --extern kmes "$WORK/first.rs" &&
+        "${rustc[@]}" --extern kmes "$WORK/ended.rs" &&
+        "${rustc[@]}" --extern kmes "$WORK/loop.rs" &&
+        "${rustc[@]}" --extern kmes "$WORK/merging.rs" &&
+        "${rustc[@]}" --extern kmes "$WORK/emitting.rs" &&
+        "${rustc[@]}" --extern kmes --crate-type lib "$WORK/resumed.rs" ||
         fail "a program with the crate"
     KMES_SOCKET=@kmes-nobody LD_LIBRARY_PATH=$LIBRARIES "$WORK/first" 2>"$WORK/rust.log" &&
         fail "events without a producer"
@@ -157,7 +226,7 @@ readonly BARE=(env PATH=/usr/sbin:/usr/bin:/sbin:/bin KMES_SOCKET="$SOCKET"
 until_true() {
     local end=$((SECONDS + ${LIMIT%.*}))
     until "$@"; do
-        [ "$SECONDS" -lt "$end" ] || { fail "never came true: $*"; return 1; }
+        [ "$SECONDS" -lt "$end" ] || { fail "timed out: $*"; return 1; }
         sleep 0.1
     done
 }
@@ -170,8 +239,8 @@ is_recorded() {
 }
 is_stopped() { grep -q '^State:.*T' "/proc/$1/status"; }
 
-# With a server and one event: a stop of the loop loses nothing, and a killed recorder leaves what
-# it has written.
+# With a server and one event: a stop of the loop loses nothing, a signal ends it, and a killed
+# recorder leaves what it has written.
 test_loop_and_recorder() {
     local loop recorder
     "${BARE[@]}" /kmes_reader_set_fd >"$WORK/loop.log" &
@@ -185,8 +254,10 @@ test_loop_and_recorder() {
     kill -CONT "$loop"
     until_true has_lines "$WORK/loop.log" door.opened 2
     until_true is_recorded 2
-    kill -KILL "$recorder" "$loop"
-    wait "$recorder" "$loop" 2>/dev/null
+    kill -TERM "$loop"
+    wait "$loop" || fail "the loop, SIGTERM: status $?"
+    kill -KILL "$recorder"
+    wait "$recorder" 2>/dev/null
     "${BARE[@]}" /usr/bin/kmesctl convert --to ctf -o /trace /events ||
         fail "the record of a killed recorder"
     command -v babeltrace2 >/dev/null || { echo 'SKIPPED: no babeltrace2' && return; }
@@ -236,10 +307,13 @@ test_lintian() {
     [ ! -s "$WORK/lintian.log" ] || fail "lintian: $(cat "$WORK/lintian.log")"
 }
 
+# shellcheck source-path=SCRIPTDIR
+source "$(dirname -- "${BASH_SOURCE[0]}")/documents.sh"
 mkdir -p "$WORK"
 test_reproducible
 test_install
 test_depends
+test_documents
 test_module
 test_bindings
 test_rust

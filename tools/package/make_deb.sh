@@ -15,22 +15,11 @@ umask 022
 export LC_ALL=C
 
 readonly NAME=kmes-conformance
-# Paths in the documents of the tree that the package has under other names.
-readonly DOCUMENTS=(protocol write-a-testee run-the-suite read-a-failure testee-contract event-model
-    errata failure-files exploration in-ci what-the-suite-cannot-show)
-readonly EXAMPLES=(c/consumer.c cpp/consumer.cc go/consumer.go python/consumer.py rust/consumer.rs)
+readonly EXAMPLES=(c/consumer.c cpp/consumer.cc go/consumer.go python/consumer.py rust/consumer.rs
+    form_b/consumer.diff form_c/consumer.diff form_d/consumer.diff form_d/rust.diff)
 # What is linked into the runner, by its Debian packages.
 readonly LINKED=(libc6-dev libstdc++-12-dev libdw-dev zlib1g-dev liblzma-dev libbz2-dev
     libzydis-dev libfmt-dev libcli11-dev nlohmann-json3-dev)
-
-# Adapts texts of the tree to the package: commands, and paths of documents.
-reword() {
-    local script='s|tools/kmes conformance|kmes-conformance|g' document
-    for document in "${DOCUMENTS[@]}"; do
-        script+=";s|docs/$document\\.md|$document.md|g"
-    done
-    sed -e "$script" -- "$1"
-}
 
 # The installed source packages of LINKED, in the form of Built-Using.
 built_using() {
@@ -39,13 +28,10 @@ built_using() {
 }
 
 install_documents() {
-    local documents=$1 document package
+    local documents=$1 package
     mkdir "$documents/licenses"
-    for document in "${DOCUMENTS[@]}"; do
-        reword "$TREE/docs/$document.md" >"$documents/$document.md"
-    done
+    put_documents "$NAME" "$documents"
     cp "$TREE/tools/package/README.md" "$documents/README.md"
-    cp "$TREE/CHANGELOG.md" "$documents/CHANGELOG.md"
     cp "$TREE/tools/package/copyright" "$documents/copyright"
     cp "$TREE/conformance/report/report.schema.json" "$documents/report.schema.json"
     mkdir "$documents/ci"

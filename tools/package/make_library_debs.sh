@@ -17,6 +17,7 @@ begin_part() {
     mkdir -p "$documents"
     sed "s/@LICENSE@/$2/" "$TREE/tools/package/library/copyright.in" >"$documents/copyright"
     write_changelog kmes "$documents"
+    put_documents "$1" "$documents"
 }
 
 # Manual pages in Debian's form, links as well.
@@ -84,8 +85,10 @@ make_development() {
     begin_part libkmes-dev 'GPL-2 or Expat'
     put_development
     compress_manual
+    reword libkmes-dev "$TREE/bindings/cpp/README.md" \
+        >"$ROOT/usr/share/doc/libkmes-dev/README-cpp.md"
     finish "$ROOT" libkmes-dev "Depends: libkmes0 (= $VERSION), libc6-dev
-Suggests: cmake, pkg-config
+Suggests: cmake, kmes-conformance, kmes-tools, pkg-config
 Section: libdevel
 Priority: optional
 Multi-Arch: same
@@ -94,7 +97,7 @@ Description: library for consumers and emitters of KMES events - development
  from it without a lock, and sleeps on a futex when it is empty.
  .
  This package has the headers for C and C++, the static library, the files for
- pkg-config and CMake, and the manual in section 3."
+ pkg-config and CMake, the manual in section 3, and documents."
 }
 
 # Debian's scripts let Python compile the modules, and remove the results.
@@ -102,11 +105,14 @@ make_python() {
     local script
     begin_part python3-kmes Expat
     put_python /usr/lib/python3/dist-packages
+    reword python3-kmes "$TREE/bindings/python/README.md" \
+        >"$ROOT/usr/share/doc/python3-kmes/README.md"
     mkdir "$ROOT.control"
     for script in postinst prerm; do
         cp "$TREE/tools/package/library/python3-kmes.$script.in" "$ROOT.control/$script"
     done
     finish "$ROOT" python3-kmes "Depends: python3 (>= 3.11), libkmes0 (>= $VERSION)
+Suggests: kmes-tools, libkmes-dev
 Section: python
 Priority: optional
 Description: KMES events in Python
@@ -120,8 +126,10 @@ Description: KMES events in Python
 make_rust() {
     begin_part librust-kmes-dev Expat
     put_rust
+    reword librust-kmes-dev "$TREE/bindings/rust/README.md" \
+        >"$ROOT/usr/share/doc/librust-kmes-dev/README.md"
     finish "$ROOT" librust-kmes-dev "Depends: libkmes-dev (>= $VERSION)
-Suggests: cargo
+Suggests: cargo, kmes-conformance, kmes-tools
 Section: rust
 Priority: optional
 Description: KMES events in Rust - source of the crate
@@ -139,6 +147,7 @@ make_tools() {
     [ ! -d "$ROOT/usr/share/man" ] || compress_manual
     depends=$(depends_on "$ROOT/usr/bin/kmesctl")
     finish "$ROOT" kmes-tools "Depends: $depends
+Suggests: babeltrace2, kmes-conformance, libkmes-dev
 Section: utils
 Priority: optional
 Description: serve, emit and look at KMES events
@@ -164,6 +173,7 @@ make_module() {
     sed "s/@VERSION@/$VERSION/" "$TREE/tools/package/library/kmes-dkms.prerm.in" \
         >"$ROOT.control/prerm"
     finish "$ROOT" kmes-dkms "Depends: dkms
+Suggests: kmes-tools, libkmes-dev
 Section: kernel
 Priority: optional
 Description: KMES event rings in the kernel - source of the module for DKMS

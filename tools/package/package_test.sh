@@ -13,7 +13,7 @@ readonly INSTALLED=$ROOT/usr/share/doc/kmes-conformance
 VERSION=$(cat VERSION)
 readonly VERSION
 readonly DEB=$WORK/one/kmes-conformance_${VERSION}_amd64.deb
-# Python needs seconds to start on a machine that does ten other things.
+# Python needs seconds to start on a busy machine.
 SCALE=$(awk "BEGIN { print 20 * ${KMES_TIMEOUT_SCALE:-1} }")
 readonly SCALE
 failures=0
@@ -49,7 +49,7 @@ test_at_once() {
 "$INSTALL" "$@" && [ "${*: -1}" != "$FOLDER/kmes-conformance" ] || echo other >"${*: -1}"
 E2
     chmod +x "$bin/install"
-    # A small runner: what it does is of no interest here.
+    # Any small program can be the runner here.
     INSTALL=$(command -v install) FOLDER=$WORK/at-once PATH=$bin:$PATH \
         tools/package/make_deb.sh . /bin/true "$WORK/at-once" || fail "the package is not made"
     [ "$(cat "$WORK/at-once/kmes-conformance")" = other ] || fail "there was no other run"
@@ -164,8 +164,10 @@ test_documents() {
         if grep -n 'tools/kmes conformance' "$document"; then
             fail "${document##*/} has a command of the tree"
         fi
+        # Those of other packages: library_debs_test.
         # shellcheck disable=SC2016  # backquotes of the documents
-        for name in $(grep -oE '`[a-z-]+\.md`' "$document" | tr -d '`'); do
+        for name in $(sed -E 's/`[A-Za-z-]+\.md`( of |[^`]* there)//g' "$document" |
+            grep -oE '`[a-z-]+\.md`' | tr -d '`'); do
             [ -e "$INSTALLED/$name" ] || fail "${document##*/} names $name, which is not there"
         done
     done
@@ -177,18 +179,22 @@ test_documents() {
 
 # As its README says, for the languages whose compiler is installed.
 test_examples() {
-    local examples=$WORK/examples targets=(all) consumers=(./c_consumer ./cpp_consumer) words
+    local examples=$WORK/examples targets=(all) consumers=(./c_consumer ./cpp_consumer) consumer
     command -v make >/dev/null || { echo "SKIPPED: no make" && return; }
     cp -r "$INSTALLED/examples" "$examples"
     if [ -x /usr/bin/rustc ]; then targets+=(rust) && consumers+=(./rust_consumer); fi
     make -s -C "$examples" CFLAGS=-O0 CXXFLAGS=-O0 "${targets[@]}" || fail "make"
-    for words in "${consumers[@]}" 'python3 python/consumer.py'; do
-        # shellcheck disable=SC2086  # two words
+    for consumer in "${consumers[@]}" ./python/consumer.py; do
         (cd "$examples" &&
-            "$ROOT/usr/bin/kmes-conformance" smoke --timeout-scale "$SCALE" -- $words) \
+            "$ROOT/usr/bin/kmes-conformance" smoke --timeout-scale "$SCALE" -- "$consumer") \
             >"$WORK/smoke" 2>&1 ||
-            fail "smoke -- $words: $(cat "$WORK/smoke")"
+            fail "smoke -- $consumer: $(cat "$WORK/smoke")"
     done
+    command -v patch >/dev/null || { echo "SKIPPED: no patch" && return; }
+    make -s -C "$examples" CFLAGS=-O0 form_d_consumer || fail "make form_d_consumer"
+    (cd "$examples" && "$ROOT/usr/bin/kmes-conformance" smoke --layout D \
+        --timeout-scale "$SCALE" -- ./form_d_consumer) >"$WORK/smoke" 2>&1 ||
+        fail "smoke --layout D: $(cat "$WORK/smoke")"
 }
 
 test_reproducible
