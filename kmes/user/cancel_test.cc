@@ -287,15 +287,12 @@ TEST_F(CancelTest, NothingStaysOpen) {
     };
 
     work();  // what the process opens once
-    size_t before = 0;
+    // The producer closes its side of a connection later, so the count can be too high by these. A
+    // call that leaves a descriptor leaves more than that in so many calls.
+    const size_t before = open_descriptors();
 
-    ASSERT_TRUE(comes_true([&] {
-        const size_t now = open_descriptors();
-
-        return std::exchange(before, now) == now;
-    }));
-    ASSERT_TRUE(returns_before_the_cancellation(work));
-    EXPECT_TRUE(comes_true([&] { return open_descriptors() == before; }));
+    for (int i = 0; i < 20; i++) ASSERT_TRUE(returns_before_the_cancellation(work));
+    EXPECT_TRUE(comes_true([&] { return open_descriptors() <= before; }));
 }
 
 }  // namespace
