@@ -282,6 +282,13 @@ TEST_F(ServeTest, BoundSocketThatDoesNotListenYetIsInUse) {
 
 // -- A program that closes all its descriptors ------------------------------------------------
 
+int highest_descriptor() {
+    int fd = 1023;
+
+    while (fcntl(fd, F_GETFD) < 0) fd--;
+    return fd;
+}
+
 // Opens files until they have the numbers of all descriptors that were closed.
 std::vector<int> reopened(const std::string& path, int highest) {
     std::vector<int> files;
@@ -300,14 +307,19 @@ bool all_are_open(const std::vector<int>& files, const std::string& path) {
         files, [&](int fd) { return fstat(fd, &status) == 0 && status.st_ino == wanted.st_ino; });
 }
 
+enum class Server { kStarts, kPolls };  // when the program closes all its descriptors
+
 // A client attaches before and after the program has closed everything. `path`: a file of the
 // program. Returns 0, or the line that failed.
-int serve_across_closefrom(const std::string& address, const std::string& path) {
+int serve_across_closefrom(const std::string& address, const std::string& path, Server server) {
     auto producer = started();
 
     if (serve_error(*producer, address) != 0) return __LINE__;
-    // Descriptors of the process that a fork leaves: the numbers that are closed.
-    const int highest = dup(0);
+    if (server == Server::kPolls) {
+        if (attach_error(address) != 0) return __LINE__;
+        if (!comes_true(other_threads_sleep)) return __LINE__;
+    }
+    const int highest = highest_descriptor();
 
     closefrom(3);
     const std::vector<int> files = reopened(path, highest);
@@ -337,15 +349,28 @@ int serve_across_closefrom(const std::string& address, const std::string& path) 
     return all_are_open(files, path) ? 0 : __LINE__;
 }
 
-TEST_F(ServeTest, FilesOfAProgramThatClosesAllDescriptorsStayOpen) {
+// Runs serve_across_closefrom in a child.
+void expect_serves_across_closefrom(const std::string& address, const std::string& path,
+                                    Server server) {
     const pid_t child = fork();
 
-    if (child == 0) _exit(serve_across_closefrom(address_, folder_.path("file")) % 256);
+    if (child == 0) _exit(serve_across_closefrom(address, path, server) % 256);
     int status = -1;
 
     ASSERT_EQ(child, waitpid(child, &status, 0));
     EXPECT_EQ(0, WEXITSTATUS(status)) << "a line of serve_across_closefrom, modulo 256";
     EXPECT_TRUE(WIFEXITED(status));
+}
+
+TEST_F(ServeTest, FilesOfAProgramThatClosesAllDescriptorsStayOpen) {
+    expect_serves_across_closefrom(address_, folder_.path("file"), Server::kStarts);
+    expect_serves_across_closefrom(address_, folder_.path("file"), Server::kPolls);
+}
+
+// A poll in progress keeps the socket, and with it the name.
+TEST_F(ServeTest, NameOfAProgramThatClosesAllDescriptorsIsFreeAfterTheStop) {
+    expect_serves_across_closefrom("@" + folder_.path("name"), folder_.path("file"),
+                                   Server::kPolls);
 }
 
 // Root may connect whatever the mode says.

@@ -136,14 +136,6 @@ void take_socket(int fd) {
     listening().push_back(entry);
 }
 
-bool has_abstract_name(int fd) {
-    struct sockaddr_un name = {};
-    socklen_t length = sizeof(name);
-
-    if (getsockname(fd, reinterpret_cast<struct sockaddr*>(&name), &length) != 0) return true;
-    return name.sun_path[0] == '\0';
-}
-
 // A child would inherit the socket until it is closed. After that its number may be another file.
 void close_listening(KeptFd* fd) {
     const int number = fd->number();
@@ -330,6 +322,7 @@ ListeningAddress::ListeningAddress(const std::string& address, unsigned mode)
             bind_name(address);
         else
             bind_path(address, mode);
+        note_name();
     } catch (...) {
         release();
         close_socket();
@@ -342,7 +335,8 @@ ListeningAddress::ListeningAddress(int listening_fd) : is_passed_(true) {
         fail_address(EINVAL, "the passed descriptor " + std::to_string(listening_fd) + " " + why);
     take_socket(listening_fd);
     fd_ = KeptFd(listening_fd);
-    is_abstract_ = has_abstract_name(listening_fd);
+    note_name();
+    is_abstract_ = name_.sun_path[0] == '\0';
 }
 
 ListeningAddress::~ListeningAddress() {
@@ -388,6 +382,20 @@ void ListeningAddress::bind_path(const std::string& address, unsigned mode) {
     if (lstat(address.c_str(), &status) != 0 || status.st_dev != path_device_ ||
         status.st_ino != path_inode_)
         fail_in_use(address);
+}
+
+void ListeningAddress::note_name() {
+    name_length_ = sizeof(name_);
+    if (getsockname(fd_.number(), reinterpret_cast<struct sockaddr*>(&name_), &name_length_) != 0)
+        name_length_ = 0;
+}
+
+void ListeningAddress::wake_poll() const {
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    // It fails if the backlog is full. Then the socket is readable already.
+    if (fd >= 0) connect(fd, reinterpret_cast<const struct sockaddr*>(&name_), name_length_);
+    if (fd >= 0) close(fd);
 }
 
 void ListeningAddress::release() {

@@ -20,6 +20,9 @@
 #ifndef KMES_USER_SOCKET_ADDRESS_H
 #define KMES_USER_SOCKET_ADDRESS_H
 
+#include <sys/socket.h>
+#include <sys/un.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -54,6 +57,9 @@ class ListeningAddress {
     // True if the address remains after the producer, with the connections that were not accepted.
     bool is_passed() const { return is_passed_; }
 
+    // Makes the socket readable, so that a poll() for it returns. Such a poll keeps the socket, and
+    // with it the address, also after the program has closed all descriptors.
+    void wake_poll() const;
     // Gives up a path: removes the socket file, if it is still the file of this object, and the
     // lock. The next producer can then take it. close_socket() gives up an abstract name.
     void release();
@@ -64,8 +70,11 @@ class ListeningAddress {
   private:
     void bind_path(const std::string& address, unsigned mode);
     void bind_name(const std::string& address);
+    void note_name();
 
     KeptFd fd_;
+    struct sockaddr_un name_ = {};  // of the bound socket
+    socklen_t name_length_ = 0;
     bool is_abstract_ = false;
     bool is_passed_ = false;
     std::string path_;  // bound; empty if there is nothing to remove

@@ -59,7 +59,7 @@ SocketLoop::SocketLoop(Producer* producer, std::unique_ptr<ListeningAddress> add
 
 void SocketLoop::stop() {
     stops_.store(true);
-    workers_->wake();
+    if (!workers_->wake()) address_->wake_poll();
     workers_->gate()->close(SocketServer::kStopGraceMs);
     address_->release();
     workers_->end(SocketServer::kStopGraceMs);

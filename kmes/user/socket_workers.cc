@@ -42,10 +42,12 @@ uint64_t SocketWorkers::now_ms() const {
     return (clock.now_ns ? clock.now_ns(clock.context) : kmes_clock_monotonic_ns()) / 1000000;
 }
 
-void SocketWorkers::wake() {
+bool SocketWorkers::wake() {
     const uint64_t one = 1;
+    const int fd = wake_fd_.get();
 
-    while (write(wake_fd_.get(), &one, sizeof(one)) < 0 && errno == EINTR) continue;
+    while (fd >= 0 && write(fd, &one, sizeof(one)) < 0 && errno == EINTR) continue;
+    return fd >= 0;
 }
 
 void SocketWorkers::clear_wake() {

@@ -88,7 +88,8 @@ class SocketWorkers : public std::enable_shared_from_this<SocketWorkers> {
     // Readable after wake(), until clear_wake().
     // -1 if the program has closed it.
     int wake_fd() const { return wake_fd_.get(); }
-    void wake();
+    // False: the program has closed the descriptor.
+    bool wake();
     void clear_wake();
 
     // Ends the threads when they have no work. Waits for at most `grace_ms`, and then abandons the
