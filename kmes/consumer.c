@@ -174,6 +174,16 @@ static void deliver(struct kmes_reader* reader, __u64 sequence) {
     reader->has_sequence = true;
 }
 
+/* Fills the view of a sound event at `body`. The CPU is that of the ring: the header is written by
+ * a producer, which could name another CPU. */
+static KMES_ALWAYS_INLINE void fill_view(const struct kmes_reader* reader,
+                                         struct kmes_event_view* view,
+                                         const struct kmes_event_header* header, const __u8* body) {
+    kmes_event_view_from(view, header, body);
+    view->cpu_id = reader->config.cpu_id;
+    view->lost_before = lost_before(reader, header->sequence);
+}
+
 static void pass_not_newer(struct kmes_reader* reader, __u32 event_bytes) {
     reader->statistics.not_newer++;
     reader->read_pos += event_bytes;
@@ -202,8 +212,7 @@ int kmes_reader_next(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
         }
         kmes_data_is_valid(reader->shared.data, reader->read_pos, header.event_size,
                            KMES_ORDER_VALID_DATA);
-        kmes_event_view_from(view, &header, (const __u8*)buffer);
-        view->lost_before = lost_before(reader, header.sequence);
+        fill_view(reader, view, &header, (const __u8*)buffer);
         deliver(reader, header.sequence);
         reader->read_pos += header.event_size;
         return KMES_READ_EVENT;
@@ -222,9 +231,8 @@ int kmes_reader_peek(struct kmes_reader* reader, struct kmes_event_view* view) {
             if (is_whole(reader)) pass_not_newer(reader, header.event_size);
             continue;
         }
-        kmes_event_view_from(view, &header,
-                             reader->shared.data + (reader->read_pos & (reader->capacity - 1)));
-        view->lost_before = lost_before(reader, header.sequence);
+        fill_view(reader, view, &header,
+                  reader->shared.data + (reader->read_pos & (reader->capacity - 1)));
         reader->peeked_sequence = header.sequence;
         reader->peeked_bytes = header.event_size;
         return KMES_READ_EVENT;
@@ -322,8 +330,7 @@ static KMES_ALWAYS_INLINE bool next_of_bulk(struct kmes_reader* reader, struct k
             reader->statistics.not_newer++;
             continue;
         }
-        kmes_event_view_from(view, &header, event);
-        view->lost_before = lost_before(reader, header.sequence);
+        fill_view(reader, view, &header, event);
         deliver(reader, header.sequence);
         return true;
     }

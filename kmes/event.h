@@ -37,7 +37,8 @@ struct kmes_event_view {
     __u32 header_size;
     __u32 payload_len;
     __u16 type_len;
-    __u16 cpu_id;
+    __u16 cpu_id; /* from a reader: the CPU of the ring (kmes_reader_config), which may differ from
+                     the header of a hostile producer's event. Otherwise that of the header */
     __u8 origin_class;
 };
 

@@ -89,7 +89,7 @@ struct kmes_reader_config {
     __u64 bulk_bytes;
     __u32 spin_looks;     /* checks of write_pos before a sleep (5.1.8.2 step 4); 0: none */
     bool stop_on_corrupt; /* E7: corrupt content ends this CPU with -EBADMSG; false: skip it */
-    __u16 cpu_id;
+    __u16 cpu_id;         /* the CPU of the attach functions, and of each view */
 };
 
 struct kmes_reader_statistics {

@@ -230,7 +230,7 @@ Backlog Source::read_backlog(const Take& take, const std::function<bool()>& is_o
             left[cpu] = std::min(held.write_pos - held.tail_pos, held.capacity_bytes);
     }
     const auto count = [&](const struct kmes_event_view& event) {
-        std::uint64_t& bytes = left[event.cpu_id % left.size()];
+        std::uint64_t& bytes = left.at(event.cpu_id);
         bytes -= std::min<std::uint64_t>(bytes, event.event_size);
         return take(event);
     };

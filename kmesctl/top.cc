@@ -87,7 +87,7 @@ class Top {
 
     // False: no more events now.
     bool take(const struct kmes_event_view& event) {
-        Figures& cpu = cpus_[event.cpu_id % cpus_.size()];
+        Figures& cpu = cpus_.at(event.cpu_id);
         ++cpu.events;
         cpu.bytes += event.event_size;
         cpu.lost += event.lost_before;

@@ -160,6 +160,23 @@ TEST(ReaderNext, SaysWhatIsInTheEvent) {
     EXPECT_EQ(reader.next(), KMES_READ_EMPTY);
 }
 
+// A hostile producer may name another CPU in the header of its event.
+TEST(ReaderNext, TheCpuOfAnEventIsThatOfItsRing) {
+    constexpr std::size_t kCpuIdInHeader = 24;
+    World world({.cpu_id = 3});
+    ASSERT_EQ(world.emit_sized(30_b), 0);
+    world.first().memory.base()[KMES_METADATA_BYTES + kCpuIdInHeader] = 9;
+    Reader copied(world), in_place(world), bulked(world);
+    kmes_bulk bulk{};
+    for (Reader* reader : {&copied, &in_place, &bulked}) ASSERT_EQ(reader->open(), 0);
+    ASSERT_EQ(copied.next(), KMES_READ_EVENT);
+    ASSERT_EQ(kmes_reader_peek(&in_place.reader, &in_place.view), KMES_READ_EVENT);
+    ASSERT_EQ(kmes_reader_bulk(&bulked.reader, bulked.room, sizeof(bulked.room), &bulk, nullptr),
+              KMES_READ_EVENT);
+    ASSERT_TRUE(kmes_bulk_next(&bulked.reader, &bulk, &bulked.view));
+    for (const Reader* reader : {&copied, &in_place, &bulked}) EXPECT_EQ(reader->view.cpu_id, 3);
+}
+
 // event-model.md: the payload begins at header_size, and not at 29 + type_len.
 TEST(ReaderNext, FindsThePayloadBehindALongerHeader) {
     World world({});

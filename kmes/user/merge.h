@@ -29,8 +29,8 @@
  * other CPUs from before the step precede it. Otherwise the event keeps its place after the one
  * before it. The order restarts at most once in each hold_ns.
  *
- * The merge neither loses nor repeats an event that a reader delivered. At most one thread uses a
- * merge and its set at a time.
+ * The merge neither loses nor repeats an event that a reader delivered. The cpu_id of a view is the
+ * CPU of the ring. At most one thread uses a merge and its set at a time.
  */
 #ifndef KMES_USER_MERGE_H
 #define KMES_USER_MERGE_H

@@ -58,6 +58,8 @@ class Ring {
         __atomic_store_n(fields_.write_pos, written_, __ATOMIC_SEQ_CST);
     }
     void* base() const { return base_; }
+    // The CPU in the header of later events.
+    void name_cpu(uint16_t cpu) { cpu_ = cpu; }
 
   private:
     uint8_t* base_;
@@ -101,7 +103,7 @@ class MergeTest : public testing::Test {
         ASSERT_EQ(0, kmes_merge_open(&merge_, set_, &options));
     }
     static void configure(void* context, kmes_reader_config* config, __u16 cpu) {
-        config->cpu_id = cpu;
+        EXPECT_EQ(cpu, config->cpu_id);
         config->platform = kmes_user_platform();
         config->attach_functions.context = context;
         config->attach_functions.attach = attach;
@@ -170,6 +172,34 @@ TEST_F(MergeTest, EventComesAtOnceWhereEveryCpuHasALaterOne) {
     drain();
     EXPECT_EQ("30", stamps());
     EXPECT_EQ(0u, kmes_merge_get_statistics(merge_).out_of_order);
+}
+
+// A hostile producer names another CPU, or none of them.
+TEST_F(MergeTest, TheCpuOfAnEventIsThatOfItsRing) {
+    open(2, holding(kForEver));
+    rings_[0]->name_cpu(1);
+    rings_[1]->name_cpu(77);
+    rings_[0]->emit(10);
+    rings_[1]->emit(20);
+    kmes_merge_flush(merge_);
+    drain();
+    ASSERT_EQ(2u, merged_.size());
+    EXPECT_EQ(0u, merged_[0].cpu);
+    EXPECT_EQ(1u, merged_[1].cpu);
+}
+
+// As the merge. `configure` does not have to set the CPU.
+TEST_F(MergeTest, TheSetReportsTheCpuOfTheRing) {
+    kmes_event_view view;
+
+    open(2, holding(kForEver));
+    rings_[1]->name_cpu(0);
+    rings_[1]->emit(10);
+    ASSERT_EQ(KMES_READ_EVENT, kmes_reader_set_next(set_, &view));
+    EXPECT_EQ(1u, view.cpu_id);
+    rings_[1]->emit(20);
+    ASSERT_EQ(KMES_READ_EVENT, kmes_reader_set_peek(set_, &view));
+    EXPECT_EQ(1u, view.cpu_id);
 }
 
 TEST_F(MergeTest, EqualTimestampsComeInTheOrderOfTheirCpus) {

@@ -184,6 +184,7 @@ static void open_all(struct kmes_reader_set* set) {
     for (i = 0; i < set->cpus; i++) {
         struct kmes_set_cpu* cpu = &set->cpu[i];
 
+        cpu->config.cpu_id = (__u16)i;
         set->options.configure(set->options.context, &cpu->config, (__u16)i);
         if (set->options.is_read_only) kmes_reader_make_read_only(&cpu->config);
         cpu->config.sharing = set->options.is_exclusive ? KMES_EXCLUSIVE : KMES_SHARED;

@@ -12,9 +12,10 @@
  *   kmes_reader_set_close(set);
  *
  * The events of one CPU come in their order. CPUs take turns, so a CPU whose ring is never empty
- * does not starve the others. A CPU that cannot be read has its own error and is tried again at
- * intervals of up to 1 s. The other CPUs continue. After a failed change to a newer buffer
- * (5.1.8.3) these intervals are at most 100 ms.
+ * does not starve the others. The cpu_id of a view is the CPU of the ring, whatever the header of
+ * the event says. A CPU that cannot be read has its own error and is tried again at intervals of up
+ * to 1 s. The other CPUs continue. After a failed change to a newer buffer (5.1.8.3) these
+ * intervals are at most 100 ms.
  *
  * At most one thread uses a set at a time. A signal handler may call no function of it.
  */
@@ -50,8 +51,9 @@ struct kmes_reader_set_options {
      * sends no wake meanwhile. */
     __u64 watermark_bytes;
     __u64 watermark_ns;
-    /* Fills the configuration of each reader; kmes_reader_by_libkmes is the default. `cpus` returns
-     * the number of CPUs, or a negative error number. Set both or neither. */
+    /* Fills the configuration of each reader, whose cpu_id is set before the call;
+     * kmes_reader_by_libkmes is the default. `cpus` returns the number of CPUs, or a negative error
+     * number. Set both or neither. */
     void (*configure)(void* context, struct kmes_reader_config* config, __u16 cpu_id);
     int (*cpus)(void* context);
     void* context;

@@ -168,7 +168,10 @@ void Reader::fail(const std::string& what) {
 // Checks an event. It only counts the numbers of events that no Emitter made.
 void Reader::check(const kmes_event_view& view) {
     if (!first_sequence_) first_sequence_ = view.sequence;
-    if (view.cpu_id != cpu_) return fail("an event of CPU " + std::to_string(view.cpu_id));
+    // The reader reports the CPU of the ring. The producer has written the header.
+    kmes_event_header header;
+    kmes_event_header_load(&header, view.type - KMES_EVENT_FIXED_BYTES);
+    if (header.cpu_id != cpu_) return fail("an event of CPU " + std::to_string(header.cpu_id));
     const std::string where = "event " + std::to_string(view.sequence);
     if (std::string_view(reinterpret_cast<const char*>(view.type), view.type_len) != kType) return;
     std::uint64_t seed;

@@ -71,7 +71,9 @@ Seen follow(int cpu, const std::atomic<bool>* is_over) {
         while ((result = kmes_reader_next(&reader, bytes.data(), bytes.size(), &view)) ==
                KMES_READ_EVENT) {
             EXPECT(view.sequence > sequence);
-            EXPECT_EQUAL(view.cpu_id, cpu);
+            kmes_event_header header;  // of the producer: the view has the CPU of the ring
+            kmes_event_header_load(&header, view.type - KMES_EVENT_FIXED_BYTES);
+            EXPECT_EQUAL(header.cpu_id, cpu);
             sequence = view.sequence;
         }
         EXPECT_EQUAL(result, KMES_READ_EMPTY);
