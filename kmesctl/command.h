@@ -9,6 +9,7 @@
 #define KMES_KMESCTL_COMMAND_H_
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <stdexcept>
@@ -58,7 +59,11 @@ Runner declare_print(CLI::App& app);
 Runner declare_top(CLI::App& app);
 
 // Prints "kmesctl: LINE" on standard error, with control characters escaped. Ignores errors.
+// Without memory for the line it prints that no memory is left.
 void say(std::string_view line) noexcept;
+
+// Returns the text of an exception. Where memory has run out it is "no memory is left".
+std::string reason_of(const std::exception& error);
 
 // "1 file", "2 files": `noun` has a plural that ends in s.
 std::string counted(std::uint64_t count, std::string_view noun);

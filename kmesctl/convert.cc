@@ -132,7 +132,7 @@ Met convert_to_new(const ConvertOptions& options, Reader* reader) {
     } catch (const std::exception& error) {
         check_stop();  // it may have interrupted a write
         throw Failure(kExitFailed, fmt::format("{}: {}; the incomplete output was removed",
-                                               options.output, error.what()));
+                                               options.output, reason_of(error)));
     }
 }
 

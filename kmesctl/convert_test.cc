@@ -318,7 +318,7 @@ TEST_F(Convert, RemovesTheOutputWithoutMemory) {
         for (unsigned limit_kb = 8'000; limit_kb < 40'000; limit_kb += 4'000) {
             const Ran ran = run(fmt::format("ulimit -v {}; {} convert --to {} -o {} {}", limit_kb,
                                             program, form, out(), large()));
-            removed += ran.output.find("bad_alloc; the incomplete output was removed") !=
+            removed += ran.output.find("no memory is left; the incomplete output was removed") !=
                        std::string::npos;
             if (ran.status == 0)
                 std::filesystem::remove_all(out());
@@ -327,6 +327,21 @@ TEST_F(Convert, RemovesTheOutputWithoutMemory) {
         }
         EXPECT_NE(removed, 0u) << form;
     }
+}
+
+// Standard output keeps what was written: there is no output to remove.
+TEST_F(Convert, NamesTheCommandThatHasNoMemory) {
+    make_large(4 << 20);
+    unsigned refused = 0;
+    for (unsigned limit_kb = 8'000; limit_kb < 40'000; limit_kb += 4'000) {
+        const Ran ran = run(fmt::format("(ulimit -v {}; {} convert --to json {} >/dev/null)",
+                                        limit_kb, program, large()));
+        EXPECT_EQ(ran.output.find("bad_alloc"), std::string::npos) << limit_kb;
+        if (ran.output != "kmesctl: convert failed: no memory is left\n") continue;
+        EXPECT_EQ(ran.status, 1) << limit_kb;
+        ++refused;
+    }
+    EXPECT_NE(refused, 0u);
 }
 
 TEST_F(Convert, ReplacesNoOutput) {

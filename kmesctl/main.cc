@@ -105,6 +105,18 @@ int run(const std::vector<std::string>& words) {
     return run_command(*command, {words.begin() + 1, words.end()});
 }
 
+// Prints which command failed, and why. An exception of the C++ library does not name the command.
+// `word`: the first one of the command line; nullptr: there is none.
+void report(const char* word, const std::exception& error) noexcept {
+    try {
+        const CommandEntry* command = word != nullptr ? find(word) : nullptr;
+        say(fmt::format("{} failed: {}", command != nullptr ? command->name : "the command",
+                        reason_of(error)));
+    } catch (const std::exception&) {
+        say("no memory is left");
+    }
+}
+
 }  // namespace
 }  // namespace kmes::kmesctl
 
@@ -123,7 +135,7 @@ int main(int count, char** arguments) {
         say(failure.what());
         return failure.status;
     } catch (const std::exception& error) {
-        say(error.what());
+        report(count > 1 ? arguments[1] : nullptr, error);
         return kExitFailed;
     }
 }

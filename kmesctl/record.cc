@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -151,6 +152,8 @@ int record(const RecordOptions& options) {
         recording.run();
     } catch (const Failure& failure) {
         throw Failure(failure.status, fmt::format("{} ({})", failure.what(), recording.summary()));
+    } catch (const std::bad_alloc& error) {
+        throw Failure(kExitFailed, fmt::format("{} ({})", reason_of(error), recording.summary()));
     }
     say(recording.summary());
     return recording.is_complete() ? kExitDone : kExitFailed;

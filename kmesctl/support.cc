@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <string>
 
 #include "kmes/user/socket_protocol.h"
@@ -21,7 +23,14 @@ void say(std::string_view line) noexcept {
     try {
         write_error_line(escaped(line));
     } catch (const std::exception&) {  // no memory for the text
+        constexpr std::string_view kLine = "kmesctl: no memory is left\n";
+        [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kLine.data(), kLine.size());
     }
+}
+
+std::string reason_of(const std::exception& error) {
+    if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "no memory is left";
+    return error.what();
 }
 
 std::string counted(std::uint64_t count, std::string_view noun) {
