@@ -28,6 +28,12 @@ std::string error_text(std::int64_t result) {
 
 }  // namespace
 
+// Names a removal with the number of its thread in the trace.
+std::string TesteeSteps::with_number_of(const std::optional<Removal>& removal, std::string text) {
+    if (removal) log_.threads().of(removal->tid);
+    return log_.threads().put_into(std::move(text));
+}
+
 void TesteeSteps::attached(const Attached& event) {
     if (!log_.on()) return;
     TimelineStep step;
@@ -217,7 +223,8 @@ void TesteeSteps::ended(const Ended& event) {
             break;
         case EndKind::kKilled:
             step.text = fmt::format("the testee is killed by signal {}", event.signal);
-            if (event.fault) step.text += ": " + event.fault->describe();
+            if (event.fault)
+                step.text += ": " + with_number_of(event.fault->removal, event.fault->describe());
             break;
         case EndKind::kNotStarted:
         case EndKind::kNotTraceable:

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "conformance/oracle/record.h"
@@ -41,6 +42,7 @@ class TesteeSteps {
         CallSite site;
     };
 
+    std::string with_number_of(const std::optional<Removal>& removal, std::string text);
     void add_record(const Record& record);
     std::string event_text(std::uint64_t cpu, std::uint64_t sequence) const;
 

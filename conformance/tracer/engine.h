@@ -181,6 +181,8 @@ class Tracer::Engine final : private InjectionHost {
     void handle_process_end(pid_t pid, int status);
     Ended describe_end(pid_t pid, int status);
     void handle_entry(Thread& thread);
+    void note_removal(Thread& thread, const user_regs_struct& registers, long number,
+                      const uint64_t (&arguments)[6]);
     void handle_exit(Thread& thread);
     void handle_signal(Thread& thread);
     void handle_child(Thread& thread);
@@ -319,7 +321,8 @@ class Tracer::Engine final : private InjectionHost {
     Fault describe_fault(const Thread& thread, const siginfo_t& info);
     void find_rseq_fault(Fault& fault) const;
     void note_no_return(const Thread& thread);
-    CallSite call_site(const Thread& thread, user_regs_struct registers);
+    CallSite call_site(const Thread& thread, const user_regs_struct& registers);
+    CallSite site_with_stack(const Thread& thread, user_regs_struct registers);
     std::optional<CodePlace> call_in_program(const Thread& thread,
                                              const user_regs_struct& registers, int signal_number);
 

@@ -30,6 +30,18 @@ struct CallSite {
     std::shared_ptr<const tracing::StackSnapshot> stack{};  // for CallReader
 };
 
+// A system call by which the testee removed memory from its address space.
+struct Removal {
+    pid_t tid = 0;
+    const char* call = "munmap";  // or "mremap", or "mmap" with MAP_FIXED
+    uint64_t address = 0;
+    uint64_t length_bytes = 0;
+    CallSite site{};  // always with a stack
+
+    // "removed by thread 12 with munmap(0x7f0000000000, 4096) at drain() ring.c:9 (via munmap)"
+    std::string describe() const;
+};
+
 // A `kmes_attach` call has been served (held at the exit of the call). `error` is the errno that
 // the testee gets, 0 for success.
 struct Attached {
@@ -204,6 +216,8 @@ struct Fault {
     int64_t distance_bytes = 0;
     // Without a nearest mapping: the last removed mapping of a served buffer that had the address.
     std::optional<Mapping> removed_mapping;
+    // The call that removed the memory, if the address is in removed memory and the call is known.
+    std::optional<Removal> removal;
 
     std::string describe() const;
 };

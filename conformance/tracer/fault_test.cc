@@ -2,6 +2,8 @@
 //
 // Stores to data pages, and crashes with their places.
 
+#include <gmock/gmock.h>
+
 #include <csignal>
 
 #include "conformance/tracer/testing.h"
@@ -86,10 +88,24 @@ TEST_P(FaultTest, ACrashInWhatWasAMappingSaysSo) {
     EXPECT_FALSE(ended.fault->nearest_mapping);
     ASSERT_TRUE(ended.fault->removed_mapping);
     EXPECT_EQ(ended.fault->removed_mapping->buffer, 0u);
-    EXPECT_NE(ended.text.find("in what was the mapping of buffer 0 until it was removed, at offset "
-                              "0x1009"),
-              std::string::npos)
-        << ended.text;
+    ASSERT_TRUE(ended.fault->removal);
+    EXPECT_EQ(ended.fault->removal->address, ended.fault->removed_mapping->address);
+    EXPECT_THAT(ended.text,
+                testing::ContainsRegex(
+                    "at offset 0x1009 of what was the mapping of buffer 0 until it was removed by "
+                    "thread [0-9]+ with munmap[(]0x[0-9a-f]+, [0-9]+[)] at "
+                    "mode_read_after_unmap[(][)] testee_faults.c:[0-9]+ [(]via .*munmap[)], by "));
+}
+
+TEST_P(FaultTest, ACrashInOtherRemovedMemoryNamesTheCall) {
+    TestRun run(options_for(GetParam()));
+    run.start("read-after-free");
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.kind, EndKind::kKilled);
+    ASSERT_TRUE(ended.fault);
+    EXPECT_THAT(ended.text,
+                testing::ContainsRegex("in memory that was removed by thread [0-9]+ with munmap[(]"
+                                       ".*at mode_read_after_free[(][)] testee_faults.c:[0-9]+"));
 }
 
 TEST_P(FaultTest, AnAbortIsAnAbort) {

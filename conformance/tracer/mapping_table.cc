@@ -141,6 +141,7 @@ void MappingTable::note_unmap(uint64_t address, uint64_t length_bytes) {
 }
 
 void MappingTable::note_exec() {
+    removals_.forget_all();
     for (LiveMapping& live : mappings_) {
         live.end();
         live.hidden = 0;  // gone with all mappings

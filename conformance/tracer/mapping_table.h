@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The mappings of served buffers in the testee, and which of their pages are guarded. A record: it
-// changes nothing in the testee. Knows addresses, no threads.
+// The mappings of served buffers in the testee, which of their pages are guarded, and the memory
+// that the testee has removed. A record: it changes nothing in the testee.
 
 #ifndef CONFORMANCE_TRACER_MAPPING_TABLE_H_
 #define CONFORMANCE_TRACER_MAPPING_TABLE_H_
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "conformance/tracer/proc.h"
+#include "conformance/tracer/removals.h"
 #include "conformance/tracer/served_files.h"
 #include "conformance/tracer/types.h"
 
@@ -87,6 +88,9 @@ class MappingTable {
     // Whether the testee has mapped the buffer since that attach.
     bool has_mapped(BufferId buffer, uint32_t attach_call) const;
 
+    // All memory that was removed, whether it was of a buffer or not.
+    Removals& removals() { return removals_; }
+    const Removals& removals() const { return removals_; }
     void note_unmap(uint64_t address, uint64_t length_bytes);
     // The program was replaced: all mappings are gone.
     void note_exec();
@@ -95,6 +99,7 @@ class MappingTable {
 
   private:
     std::vector<LiveMapping> mappings_;
+    Removals removals_;
     bool are_guards_open_ = false;
 };
 

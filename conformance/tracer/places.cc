@@ -32,11 +32,12 @@ std::string Fault::describe() const {
     else if (signal == SIGSEGV && code == SI_KERNEL)
         line += " at an address that is not canonical";
     if (removed_mapping) {
-        line += fmt::format(
-            ", in what was the mapping of buffer {} until it was removed, at offset "
-            "{:#x}",
-            removed_mapping->buffer,
-            address - removed_mapping->address + removed_mapping->offset_bytes);
+        line +=
+            fmt::format(", at offset {:#x} of what was the mapping of buffer {} until it was {}",
+                        address - removed_mapping->address + removed_mapping->offset_bytes,
+                        removed_mapping->buffer, removal ? removal->describe() : "removed");
+        if (signal == SIGSEGV && code == SEGV_ACCERR)
+            line += "; the address is now in another mapping";
     } else if (nearest_mapping && distance_bytes == 0) {
         line += fmt::format(", inside the mapping of buffer {} at offset {:#x}",
                             nearest_mapping->buffer,
@@ -47,6 +48,7 @@ std::string Fault::describe() const {
             ", {} byte{} {} the mapping of buffer {}", distance, distance == 1 ? "" : "s",
             distance_bytes < 0 ? "before" : "after the last byte of", nearest_mapping->buffer);
     }
+    if (removal && !removed_mapping) line += ", in memory that was " + removal->describe();
     line += ", by " + code_place.describe();
     if (called_by)
         line += ", called from " + called_by->where();
@@ -67,8 +69,12 @@ std::optional<NextInstruction> Tracer::Engine::next_instruction(pid_t tid) {
 }
 
 // Call it while the thread is stopped at the entry of the call, with these registers.
-CallSite Tracer::Engine::call_site(const Thread& thread, user_regs_struct registers) {
-    if (!options_.keep_stacks) return {};
+CallSite Tracer::Engine::call_site(const Thread& thread, const user_regs_struct& registers) {
+    return options_.keep_stacks ? site_with_stack(thread, registers) : CallSite{};
+}
+
+// The same for a call that is rare enough to keep the stack of each.
+CallSite Tracer::Engine::site_with_stack(const Thread& thread, user_regs_struct registers) {
     registers.rip -= kSyscallInstructionBytes;
     return {code_at(thread, registers.rip)->place, take_snapshot(thread.tid, registers)};
 }
@@ -158,7 +164,10 @@ Fault Tracer::Engine::describe_fault(const Thread& thread, const siginfo_t& info
     find_rseq_fault(fault);
     if (!fault.has_address) return fault;
     const LiveMapping* removed = mappings_.removed_at(fault.address);
-    if (removed != nullptr && mappings_.at(fault.address) == nullptr) {
+    const bool is_removed = removed != nullptr && mappings_.at(fault.address) == nullptr;
+    if (is_removed || (fault.signal == SIGSEGV && fault.code == SEGV_MAPERR))
+        fault.removal = mappings_.removals().last_of(fault.address);
+    if (is_removed) {
         fault.removed_mapping = removed->mapping;
         return fault;
     }

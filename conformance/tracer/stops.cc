@@ -179,20 +179,33 @@ void Tracer::Engine::handle_entry(Thread& thread) {
         if (number == SYS_mmap && is_testee(thread) && (arguments[2] & PROT_EXEC) != 0)
             code_.forget();
         if (number == SYS_mmap && is_testee(thread) && serve_map(thread, *registers)) return;
-        const bool is_mapped_over = number == SYS_mmap && (arguments[3] & MAP_FIXED) != 0;
-        if ((number == SYS_munmap || number == SYS_mremap || is_mapped_over) && is_testee(thread) &&
-            mappings_.overlaps(arguments[0], arguments[1])) {
-            mappings();  // forgets what has been unmapped unnoticed
-            if (number == SYS_mremap && mappings_.at(arguments[0]) != nullptr)
-                push(TracerTrouble{.tid = thread.tid,
-                                   .what = "the testee moves the mapping of a buffer (mremap), "
-                                           "which the suite does not follow",
-                                   .reason = TracerTrouble::Reason::not_followed});
-            mappings_.note_unmap(arguments[0], arguments[1]);
-        }
+        if (is_testee(thread)) note_removal(thread, *registers, number, arguments);
         if (is_testee(thread) && !is_repeated) watch_futex(thread, *registers);
     }
     if (is_testee(thread) && mappings_.any_guards()) pointers_.redirect(thread, *registers);
+}
+
+// For each call: it may remove mappings of buffers, or other memory of the testee.
+void Tracer::Engine::note_removal(Thread& thread, const user_regs_struct& registers, long number,
+                                  const uint64_t (&arguments)[6]) {
+    const bool is_mapped_over = number == SYS_mmap && (arguments[3] & MAP_FIXED) != 0;
+    const uint64_t address = arguments[0];
+    const uint64_t length_bytes = arguments[1];
+    if (number != SYS_munmap && number != SYS_mremap && !is_mapped_over) return;
+    const bool is_of_buffer = mappings_.overlaps(address, length_bytes);
+    const char* call = number == SYS_munmap ? "munmap" : is_mapped_over ? "mmap" : "mremap";
+    // (The kernel refuses any other address.)
+    if ((is_of_buffer || !is_mapped_over) && address % kPageBytes == 0 && length_bytes != 0)
+        mappings_.removals().add(
+            {thread.tid, call, address, length_bytes, site_with_stack(thread, registers)});
+    if (!is_of_buffer) return;
+    mappings();  // forgets what has been unmapped unnoticed
+    if (number == SYS_mremap && mappings_.at(address) != nullptr)
+        push(TracerTrouble{.tid = thread.tid,
+                           .what = "the testee moves the mapping of a buffer (mremap), "
+                                   "which the suite does not follow",
+                           .reason = TracerTrouble::Reason::not_followed});
+    mappings_.note_unmap(address, length_bytes);
 }
 
 void Tracer::Engine::handle_exit(Thread& thread) {

@@ -81,6 +81,16 @@ static int mode_read_after_unmap(char** argv) {
     return at[4096 + 9];
 }
 
+/* The C library maps a large block alone, and removes it in free(). */
+static int mode_read_after_free(char** argv) {
+    (void)argv;
+    attach_all();
+    void* block = malloc(1 << 20);
+    const uintptr_t address = (uintptr_t)block;
+    free(block);
+    return *(volatile unsigned char*)(address + 4096 + 9);
+}
+
 static int mode_abort(char** argv) {
     (void)argv;
     attach_and_map();
@@ -561,6 +571,7 @@ const struct mode kOtherModes[] = {
     {"write-data-handled", mode_write_data_handled},
     {"read-behind", mode_read_behind},
     {"read-after-unmap", mode_read_after_unmap},
+    {"read-after-free", mode_read_after_free},
     {"abort", mode_abort},
     {"jump-to-zero", mode_jump_to_zero},
     {"accesses", mode_accesses},
