@@ -62,10 +62,12 @@ bool blame_last_wait(const Timeline& timeline, Finding& finding) {
 Finding with_reason(const StageParts& parts, Finding finding, const Ended& ended) {
     const int error = parts.testee.attaches().empty() ? 0 : parts.testee.attaches().back().error;
     if (error != 0) {
+        const Attached& last = parts.testee.attaches().back();
         finding.clause = "contract-1";
-        finding.message += fmt::format(
-            ". Evidence: the last kmes_attach, with {} slots, returned {}",
-            parts.testee.attaches().back().request.slots_requested, strerrorname_np(error));
+        finding.message +=
+            fmt::format(". Evidence: the last kmes_attach, with {} slots, returned {}",
+                        last.request.slots_requested, strerrorname_np(error));
+        if (last.bad_pointer) finding.message += ": " + last.bad_pointer->describe();
     } else if (ended.exit_status != 0 && !blame_last_wait(parts.recorder.timeline(), finding)) {
         finding.clause = parts.the_case.clause;
     }

@@ -50,7 +50,10 @@ void TesteeSteps::attached(const Attached& event) {
                         "slot"),
             event.count_written);
     else
-        step.text = fmt::format("kmes_attach: error {}", event.error);
+        step.text = fmt::format("kmes_attach: {}", error_text(-event.error));
+    if (event.bad_pointer)
+        step.text +=
+            ", " + with_number_of(event.bad_pointer->removal, event.bad_pointer->describe());
     log_.add(std::move(step));
     log_.add_call(event.site);
 }

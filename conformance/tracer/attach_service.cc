@@ -10,9 +10,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <cstring>
 
+#include "conformance/tracer/code.h"
 #include "conformance/tracer/engine.h"
 #include "conformance/tracer/memory.h"
 
@@ -94,6 +97,41 @@ int64_t Tracer::Engine::move_fd_up(Injection& injection, int64_t fd) {
     return higher;
 }
 
+// Reports that an injected openat has failed. Its path is in memory of the tracer.
+void Tracer::Engine::note_failed_open(Thread& thread, const char* what, int64_t error) {
+    const uint64_t scratch = process_of(thread).scratch;
+    const auto removal = error == -EFAULT ? mappings_.removals().last_of(scratch) : std::nullopt;
+    // ESRCH: the thread was killed, and the testee's rights are not the reason.
+    auto reason =
+        error == -ESRCH ? TracerTrouble::Reason::none_known : TracerTrouble::Reason::its_rights;
+    std::string text = what + std::string(strerror(static_cast<int>(-error)));
+    if (error == -EFAULT) {
+        reason = TracerTrouble::Reason::memory_removed;
+        text += fmt::format(
+            ". The suite has mapped memory at {:#x} in the testee for this call, and it is not "
+            "mapped any more{}. A program may unmap only memory of its own: check the length",
+            scratch, removal ? ". It was " + removal->describe() : "");
+    }
+    push(thread, TracerTrouble{thread.tid, text, reason});
+}
+
+// Returns whether the testee cannot write the memory of an argument, and notes why.
+bool Tracer::Engine::note_bad_pointer(const Thread& thread, const char* argument, uint64_t address,
+                                      size_t size_bytes, Attached& event) const {
+    if (is_writable(thread.tid, address, size_bytes)) return false;
+    ModuleTable modules;
+    modules.entries = read_maps(thread.tid);
+    if (modules.entries.empty()) return true;  // unreadable, or gone
+    for (const uint64_t at : {address, address + size_bytes - 1}) {
+        const MapsEntry* entry = modules.find(at);
+        if (entry != nullptr && entry->writable) continue;
+        event.bad_pointer = BadPointer{argument, at, entry != nullptr};
+        if (entry == nullptr) event.bad_pointer->removal = mappings_.removals().last_of(at);
+        break;
+    }
+    return true;
+}
+
 int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachAnswer& answer,
                              std::vector<int>& fds) {
     int64_t failed = 0;
@@ -109,16 +147,8 @@ int Tracer::Engine::give_fds(Injection& injection, Thread& thread, const AttachA
     if (failed == 0) return 0;
     for (const int fd : fds) injection.call(SYS_close, static_cast<uint64_t>(fd));
     fds.clear();
-    if (!is_honest_shortage(failed)) {
-        // ESRCH: the thread was killed, and the testee's rights are not the reason.
-        const auto reason = failed == -ESRCH ? TracerTrouble::Reason::none_known
-                                             : TracerTrouble::Reason::its_rights;
-        push(thread,
-             TracerTrouble{thread.tid,
-                           std::string("the testee could not open a descriptor of the runner: ") +
-                               strerror(static_cast<int>(-failed)),
-                           reason});
-    }
+    if (!is_honest_shortage(failed))
+        note_failed_open(thread, "the testee could not open a descriptor of the runner: ", failed);
     return static_cast<int>(-failed);
 }
 
@@ -178,7 +208,10 @@ void Tracer::Engine::serve_all_cpus(Injection& injection, Thread& thread,
     errno = 0;
     const auto slots = read_value<int32_t>(thread.tid, count_at);
     if (!slots && errno == EPERM) note_unreadable(thread);
-    if (!slots || !is_writable(thread.tid, count_at, sizeof(int32_t))) {
+    const auto is_bad = [&](const char* argument, uint64_t address, size_t size_bytes) {
+        return note_bad_pointer(thread, argument, address, size_bytes, event);
+    };
+    if (is_bad("count", count_at, sizeof(int32_t)) || !slots) {
         answer.error = EFAULT;
     } else {
         event.request.slots_requested = *slots;
@@ -197,10 +230,9 @@ void Tracer::Engine::serve_all_cpus(Injection& injection, Thread& thread,
         answer.error = ERANGE;
     }
     const size_t array_bytes = answer.buffers.size() * sizeof(int);
-    if (answer.error == 0 && (!is_writable(thread.tid, fds_at, array_bytes) ||
-                              !is_writable(thread.tid, capacity_at, sizeof(uint64_t)))) {
+    if (answer.error == 0 &&
+        (is_bad("fds", fds_at, array_bytes) || is_bad("capacity", capacity_at, sizeof(uint64_t))))
         answer.error = EFAULT;
-    }
     if (answer.error == 0) answer.error = give_fds(injection, thread, answer, event.fds);
     if (answer.error == 0) {
         write_memory(thread.tid, fds_at, event.fds.data(), array_bytes);
@@ -227,7 +259,7 @@ void Tracer::Engine::serve_one_cpu(Injection& injection, Thread& thread,
     errno = 0;
     if (!read_value<uint64_t>(thread.tid, capacity_at) && errno == EPERM) note_unreadable(thread);
     AttachAnswer answer;
-    if (!is_writable(thread.tid, capacity_at, sizeof(uint64_t)))
+    if (note_bad_pointer(thread, "capacity", capacity_at, sizeof(uint64_t), event))
         answer.error = EFAULT;
     else
         answer = ask_handler(event.request);

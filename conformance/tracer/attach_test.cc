@@ -3,6 +3,8 @@
 // kmes_attach as a testee sees it, from programs of many kinds: event-model.md describes the call,
 // and the testee contract the start.
 
+#include <gmock/gmock.h>
+
 #include <cerrno>
 #include <fstream>
 
@@ -66,6 +68,60 @@ TEST_P(AttachTest, AnswersTooFewSlotsAndBadPointersAsAKernel) {
         "question 34\nneeded 2\ntoo few 34\nneeded 2\nuntouched -7\nbad array 14\nbad count 14\n"
         "bad capacity 14\nread-only array 14\nright 0\n");
     EXPECT_EQ(errors, (std::vector<int>{ERANGE, ERANGE, EFAULT, EFAULT, EFAULT, EFAULT, 0}));
+}
+
+TEST_P(AttachTest, NamesTheArgumentThatItCannotWrite) {
+    TestRun run(options_for(GetParam()));
+    run.start("attach-errors");
+    std::vector<std::string> reasons;
+    run.finish([&](const TracerEvent& event) {
+        const auto* attached = std::get_if<Attached>(&event);
+        if (attached != nullptr && attached->bad_pointer)
+            reasons.push_back(attached->bad_pointer->describe());
+    });
+    ASSERT_EQ(reasons.size(), 4u);
+    EXPECT_EQ(reasons[0], "the memory at fds, 0x8, is not mapped");
+    EXPECT_EQ(reasons[1], "the memory at count, 0x8, is not mapped");
+    EXPECT_EQ(reasons[2], "the memory at capacity, 0x8, is not mapped");
+    EXPECT_THAT(reasons[3], testing::ContainsRegex("^the memory at fds, 0x[0-9a-f]+, is mapped, "
+                                                   "but may not be written$"));
+}
+
+TEST_P(AttachTest, NamesTheCallThatRemovedTheMemoryOfAnArgument) {
+    TestRun run(options_for(GetParam()));
+    run.start("attach-into-removed");
+    std::vector<std::string> reasons;
+    run.finish([&](const TracerEvent& event) {
+        const auto* attached = std::get_if<Attached>(&event);
+        if (attached == nullptr || attached->error == 0) return;
+        EXPECT_EQ(attached->error, EFAULT);
+        if (attached->bad_pointer) reasons.push_back(attached->bad_pointer->describe());
+    });
+    ASSERT_EQ(reasons.size(), 1u);
+    EXPECT_THAT(reasons[0],
+                testing::ContainsRegex(
+                    "^the memory at fds, 0x[0-9a-f]+, is not mapped; it was removed by thread "
+                    "[0-9]+ with munmap[(]0x[0-9a-f]+, 4096[)] at mode_attach_into_removed[(][)] "
+                    "testee.c:[0-9]+"));
+}
+
+// The rights of the testee are not the reason.
+TEST_P(AttachTest, NamesTheCallThatRemovedMemoryOfTheTracer) {
+    TestRun run(options_for(GetParam()));
+    run.start("remove-too-much");
+    std::vector<TracerTrouble> troubles;
+    const TimePoint deadline = limit();
+    for (;;) {
+        const TracerEvent event = run.tracer.wait(deadline);
+        ASSERT_FALSE(std::holds_alternative<TimedOut>(event));
+        if (const auto* trouble = std::get_if<TracerTrouble>(&event)) troubles.push_back(*trouble);
+        if (std::holds_alternative<Ended>(event)) break;
+    }
+    ASSERT_EQ(troubles.size(), 1u);
+    EXPECT_EQ(troubles[0].reason, TracerTrouble::Reason::memory_removed) << troubles[0].what;
+    EXPECT_THAT(troubles[0].what,
+                testing::ContainsRegex("removed by thread [0-9]+ with munmap[(].*at "
+                                       "mode_remove_too_much[(][)] testee.c:[0-9]+"));
 }
 
 TEST_P(AttachTest, GivesTheErrorThatTheRunnerChooses) {

@@ -203,6 +203,9 @@ class Tracer::Engine final : private InjectionHost {
                        Attached event);
     void finish_attach(Injection& injection, Thread& thread, Attached event);
     int64_t move_fd_up(Injection& injection, int64_t fd);
+    bool note_bad_pointer(const Thread& thread, const char* argument, uint64_t address,
+                          size_t size_bytes, Attached& event) const;
+    void note_failed_open(Thread& thread, const char* what, int64_t error);
     int give_fds(Injection& injection, Thread& thread, const AttachAnswer& answer,
                  std::vector<int>& fds);
     bool ensure_scratch(Injection& injection, Thread& thread);

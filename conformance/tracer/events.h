@@ -42,6 +42,16 @@ struct Removal {
     std::string describe() const;
 };
 
+// An argument of kmes_attach whose memory the kernel cannot write.
+struct BadPointer {
+    std::string argument;  // its name: "fds"
+    uint64_t address = 0;  // the first that cannot be written, or one after it
+    bool is_mapped = false;
+    std::optional<Removal> removal{};  // of that memory, if known
+
+    std::string describe() const;
+};
+
 // A `kmes_attach` call has been served (held at the exit of the call). `error` is the errno that
 // the testee gets, 0 for success.
 struct Attached {
@@ -54,6 +64,7 @@ struct Attached {
     uint64_t capacity_bytes = 0;  // as written to *capacity
     int32_t count_written = -1;   // the number of CPUs written to the testee; -1 if none
     int32_t result = 0;           // the value that the call returned, if `error` is 0
+    std::optional<BadPointer> bad_pointer{};  // the reason, if `error` is EFAULT
     CallSite site{};
 };
 
@@ -185,11 +196,12 @@ struct TracerTrouble {
     std::string what;
     enum class Reason : std::uint8_t {
         none_known,
-        its_rights,    // user, root folder or seccomp filter of the testee prevent a call of the
-                       // tracer
-        not_followed,  // the tracer cannot follow an action of the testee; neither is at fault
-        stuck,         // a thread made no progress in a call or a step of the tracer: `what` names
-                       // its instruction
+        its_rights,      // user, root folder or seccomp filter of the testee prevent a call of the
+                         // tracer
+        memory_removed,  // the testee has removed memory of the tracer
+        not_followed,    // the tracer cannot follow an action of the testee; neither is at fault
+        stuck,  // a thread made no progress in a call or a step of the tracer: `what` names
+                // its instruction
     };
     Reason reason = Reason::none_known;
 };

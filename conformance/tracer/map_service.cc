@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "conformance/tracer/engine.h"
 
@@ -132,14 +131,8 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
             overlay_data(injection, thread, file, request, static_cast<uint64_t>(address));
         if (overlaid < 0) {
             injection.call(SYS_munmap, static_cast<uint64_t>(address), request.length_bytes);
-            // ESRCH: the thread was killed, and the testee's rights are not the reason.
-            const auto reason = overlaid == -ESRCH ? TracerTrouble::Reason::none_known
-                                                   : TracerTrouble::Reason::its_rights;
-            push(thread,
-                 TracerTrouble{thread.tid,
-                               std::string("the data pages could not be placed in the testee: ") +
-                                   strerror(static_cast<int>(-overlaid)),
-                               reason});
+            note_failed_open(thread,
+                             "the data pages could not be placed in the testee: ", overlaid);
             address = overlaid;
         }
     }

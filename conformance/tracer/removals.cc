@@ -21,6 +21,13 @@ std::string Removal::describe() const {
                        length_bytes, frame_text(frames, index));
 }
 
+std::string BadPointer::describe() const {
+    std::string text = fmt::format("the memory at {}, {:#x}, ", argument, address);
+    text += is_mapped ? "is mapped, but may not be written" : "is not mapped";
+    if (!is_mapped && removal) text += "; it was " + removal->describe();
+    return text;
+}
+
 namespace tracing {
 
 void Removals::add(Removal removal) {

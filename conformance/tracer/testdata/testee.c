@@ -109,6 +109,36 @@ static int mode_attach_errors(char** argv) {
     return 0;
 }
 
+/* The array of descriptors is in memory that is not mapped any more. */
+static int mode_attach_into_removed(char** argv) {
+    (void)argv;
+    int* removed = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    attach_all();
+    munmap(removed, 4096);
+    count = kSlots;
+    say("removed array", attach_with(removed, &count, &capacity));
+    return 0;
+}
+
+/* Removes the memory from which the tracer makes its calls: the mapping of this length. */
+static int mode_remove_too_much(char** argv) {
+    (void)argv;
+    const unsigned long pages = 65;
+    attach_all();
+    FILE* maps_file = fopen("/proc/self/maps", "r");
+    char line[512];
+    unsigned long from = 0;
+    unsigned long to = 0;
+    while (fgets(line, sizeof line, maps_file) != NULL) {
+        if (sscanf(line, "%lx-%lx", &from, &to) == 2 && to - from == pages * 4096) break;
+    }
+    fclose(maps_file);
+    munmap((void*)from, to - from);
+    count = kSlots;
+    say("attach", attach_with(fds, &count, &capacity));
+    return 0;
+}
+
 static int mode_attach_twice(char** argv) {
     (void)argv;
     attach_all();
@@ -340,6 +370,8 @@ static int mode_executed(char** argv) {
 static const struct mode kModes[] = {
     {"attach", mode_attach},
     {"attach-errors", mode_attach_errors},
+    {"attach-into-removed", mode_attach_into_removed},
+    {"remove-too-much", mode_remove_too_much},
     {"attach-twice", mode_attach_twice},
     {"few-descriptors", mode_few_descriptors},
     {"environment", mode_environment},
