@@ -63,6 +63,8 @@ TEST(Preflight, AnAdapterThatCannotWorkIsNamed) {
         {"buffered", "has to be written before a sleep (is the output buffered?)"},
         {"fnv1", "FNV-1 of the payload (multiplies first)"},
         {"private-futex", "expected a shared futex, which another process can wake"},
+        {"silent-one-fd-for-all",
+         "the program did not map the buffer of CPU 1; it mapped that of CPU 0 2 times"},
         {"crash", "the program was killed by "},
     };
     for (const auto& [mistake, said] : mistakes) {

@@ -25,6 +25,7 @@
 #include "conformance/stage/attach_form.h"
 #include "conformance/stage/metadata_check.h"
 #include "conformance/stage/rings_observer.h"
+#include "conformance/stage/state_text.h"
 #include "conformance/tracer/patience.h"
 #include "conformance/tracer/tracer.h"
 
@@ -131,7 +132,7 @@ class Session : private RingsObserver {
     // -- The stream ------------------------------------------------------------------------------
 
     bool play_events() {
-        if (!until([this] { return mapped_cpus_.size() == cpus_; }, "map every fd")) return false;
+        if (!until([this] { return !is_one_unmapped(); }, "map every fd")) return false;
         if (!until_delivered("the event that was there before the attach")) {
             if (settings_.is_brief && !stuck_.empty()) try_later_events();
             return false;
@@ -193,7 +194,7 @@ class Session : private RingsObserver {
     }
 
     void play_end() {
-        if (ended_ || is_given_up_ || mapped_cpus_.size() < cpus_) return;
+        if (ended_ || is_given_up_ || is_one_unmapped()) return;
         const std::string end(kEndEventType);
         emit(kSecond, end, "", 0);
         const bool plays_on = run_.to_the_end && !settings_.is_brief;
@@ -354,13 +355,30 @@ class Session : private RingsObserver {
         if (attaches_ == 0) {
             return complain("the program does not call kmes_attach (system call 1091): " + why);
         }
-        if (mapped_cpus_.size() < cpus_) {
-            return complain(fmt::format("the program has {} fds and has mapped {} of them: {}",
-                                        cpus_, mapped_cpus_.size(), why));
-        }
+        if (is_one_unmapped()) return complain(unmapped_text() + ": " + why);
         stuck_at_ = run_.report.size();
         owed_ = owed_events();
         stuck_ = fmt::format("waited for the record of {}: {}{}", what, why, sleep_text());
+    }
+
+    bool is_one_unmapped() const { return maps_of_cpu_.size() < cpus_; }
+
+    // Names the CPUs without a mapping, and those that were mapped more than once instead.
+    std::string unmapped_text() const {
+        std::vector<std::uint32_t> unmapped;
+        for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
+            if (!maps_of_cpu_.contains(cpu)) unmapped.push_back(cpu);
+        }
+        const bool is_one = unmapped.size() == 1;
+        std::string text =
+            fmt::format("the program did not map the {} {}",
+                        is_one ? "buffer of CPU" : "buffers of CPUs", ranges_text(unmapped));
+        std::string_view link = "; it mapped ";
+        for (const auto& [cpu, maps] : maps_of_cpu_) {
+            if (maps < 2) continue;
+            text += fmt::format("{}that of CPU {} {} times", std::exchange(link, ", "), cpu, maps);
+        }
+        return text;
     }
 
     // Returns what is wrong with a wait itself, whatever the thread had read before. Empty: nothing
@@ -476,7 +494,7 @@ class Session : private RingsObserver {
         refused_maps_.erase(cpu);
         for (const std::string& mistake : mistakes) complain(mistake);
         if (event.error != 0) complain(fmt::format("mmap failed: {}", strerror(event.error)));
-        mapped_cpus_.insert(cpu);
+        ++maps_of_cpu_[cpu];
         if (mapped_.insert(index).second) changed();
     }
 
@@ -538,7 +556,7 @@ class Session : private RingsObserver {
         run_.facts.push_back(
             fmt::format("{} calls of kmes_attach, {} CPUs mapped, {} writes, {} "
                         "lines",
-                        attaches_, mapped_cpus_.size(), writes_,
+                        attaches_, maps_of_cpu_.size(), writes_,
                         std::count(run_.report.begin(), run_.report.end(), '\n')));
     }
 
@@ -548,7 +566,7 @@ class Session : private RingsObserver {
             for (const std::string& mistake : mistakes)
                 complain(mistake + ". The kernel refuses it with EINVAL");
         }
-        if (last_attach_.error != 0 && mapped_cpus_.empty()) {
+        if (last_attach_.error != 0 && maps_of_cpu_.empty()) {
             const std::string mistake = attach_mistake(last_attach_, has_attached_);
             if (!mistake.empty()) complain(mistake);
         }
@@ -568,6 +586,8 @@ class Session : private RingsObserver {
         } else if (!run_.to_the_end && stuck_.empty()) {
             complain("the program exited with status 0; expected the end of a CPU first");
         }
+        if (is_one_unmapped() && !maps_of_cpu_.empty() && refused_maps_.empty())
+            complain(unmapped_text());
     }
 
     // As in a full run: another process is not followed, and the testee is not blamed for it.
@@ -625,7 +645,7 @@ class Session : private RingsObserver {
     Tracer tracer_;
     std::map<BufferIndex, BufferId> served_;
     std::map<BufferId, BufferIndex> served_back_;
-    std::set<std::uint32_t> mapped_cpus_;
+    std::map<std::uint32_t, std::uint64_t> maps_of_cpu_;  // how many times each CPU was mapped
     std::map<std::uint32_t, std::vector<std::string>> refused_maps_;  // of CPUs not mapped since
     std::set<BufferIndex> mapped_;
     std::array<std::uint64_t, 2> emitted_{};

@@ -118,6 +118,10 @@ TEST(Smoke, NamesWhatNoLineShows) {
          "blocked for good"},
         {"short-mapping", "mmap of 69632 bytes; 4096 + 2 * capacity is 135168"},
         {"private-mapping", "mmap without MAP_SHARED"},
+        {"one-fd-for-all",
+         "the program did not map the buffers of CPUs 1, 2; it mapped that of CPU 0 3 times: "
+         "all "
+         "threads are blocked for good"},
         {"private-futex", "the program waits with FUTEX_PRIVATE_FLAG"},
         {"no-attach", "without having called kmes_attach (system call 1091)"},
         {"attach-of-one-cpu",

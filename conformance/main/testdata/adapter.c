@@ -31,7 +31,7 @@ static bool is(const char* name) {
 // One line of the report; `line` ends with a newline.
 static void put(const char* line) {
     const size_t size = strlen(line);
-    if (is("silent")) return;
+    if (is("silent") || is("silent-one-fd-for-all")) return;
     pthread_mutex_lock(&lock);
     if (is("buffered")) {
         strcat(kept, line);
@@ -52,8 +52,8 @@ static uint8_t* attach_and_map(int cpu, uint64_t* capacity) {
     if (syscall(kAttach, fds, &count, capacity) != 0) _exit(91);
     const size_t copies = is("short-mapping") ? 1 : 2;
     const int flags = is("private-mapping") ? MAP_PRIVATE : MAP_SHARED;
-    uint8_t* page =
-        mmap(NULL, 4096 + copies * *capacity, PROT_READ | PROT_WRITE, flags, fds[cpu], 0);
+    const int fd = fds[is("one-fd-for-all") || is("silent-one-fd-for-all") ? 0 : cpu];
+    uint8_t* page = mmap(NULL, 4096 + copies * *capacity, PROT_READ | PROT_WRITE, flags, fd, 0);
     for (int i = 0; i < count; i++) close(fds[i]);
     if (page == MAP_FAILED) _exit(92);
     return page;
