@@ -296,6 +296,11 @@ void Tracer::Engine::go_apart() {
     part_if_idle();
 }
 
+// A child that was born while its parent died is traced, and unknown until its first stop.
+bool Tracer::Engine::has_tracees() const {
+    return !tracees_.all_threads().empty() || (stops_.has_children() && traces_processes(gettid()));
+}
+
 void Tracer::Engine::kill_all() {
     if (program_.has_begun() && !end_.is_over()) {
         const pid_t pid = tracees_.testee() != 0 ? tracees_.testee() : program_.pid();
@@ -307,17 +312,20 @@ void Tracer::Engine::kill_all() {
     Patience patience(kKillLimit);
     tracees_.set_frozen(false);
     bool must_kill = true;
-    while (!tracees_.threads().empty() && !patience.is_over(tracees_.all_threads())) {
+    while (has_tracees() && !patience.is_over(tracees_.all_threads())) {
         for (const auto& [tid, thread] : tracees_.threads()) {
             if (must_kill) kill(thread.process, SIGKILL);
         }
         const auto received = stops_.receive(Clock::now() + kTick);
         if (stops_.is_childless()) break;
-        // A stop may come from a child that was born while its parent died.
-        must_kill = !received || WIFSTOPPED(received->status);
+        must_kill = !received;
         if (!received) continue;
-        record(*received);
-        if (!WIFSTOPPED(received->status)) handle_gone(received->tid, received->status);
+        const pid_t process = record(*received).process;
+        if (WIFSTOPPED(received->status)) {
+            kill(process, SIGKILL);
+        } else {
+            handle_gone(received->tid, received->status);
+        }
     }
     tracees_.reap_orphans();  // no parent is left
     tracees_.clear();

@@ -188,6 +188,8 @@ class Tracer::Engine final : private InjectionHost {
     void handle_child(Thread& thread);
     void handle_exec(Thread& thread);
     void first_stop(Thread& thread);
+    void stop_fork_bomb(Thread& thread);
+    bool has_tracees() const;
 
     // --- report_watch.cc
     void watch_report_write(Thread& thread, long number, const uint64_t (&arguments)[6]);

@@ -187,6 +187,20 @@ std::optional<ThreadStatus> read_status(pid_t tid) {
     return status;
 }
 
+bool traces_processes(pid_t tracer) {
+    DIR* directory = opendir("/proc");
+    if (directory == nullptr) return false;
+    bool is_any = false;
+    while (const dirent* entry = is_any ? nullptr : readdir(directory)) {
+        pid_t process = 0;
+        if (!Fields(entry->d_name).number(process, 10)) continue;
+        const auto status = read_status(process);
+        is_any = status && status->tracer == tracer;
+    }
+    closedir(directory);
+    return is_any;
+}
+
 std::optional<CurrentCall> read_current_call(pid_t tid) {
     const auto content = read_small_file(proc_path(tid, "syscall"));
     if (!content) return std::nullopt;

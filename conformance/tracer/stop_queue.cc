@@ -18,6 +18,12 @@ std::optional<Received> StopQueue::receive(TimePoint deadline) {
     return Received{received->first, received->second};
 }
 
+bool StopQueue::has_children() const {
+    siginfo_t first{};
+    const int kinds = WEXITED | WSTOPPED | WNOHANG | WNOWAIT | __WALL | __WNOTHREAD;
+    return waitid(P_ALL, 0, &first, kinds) == 0;
+}
+
 void StopQueue::put_off(Thread& thread, int status) {
     thread.in_backlog = true;
     // After its end, the thread has no further stop.

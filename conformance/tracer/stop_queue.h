@@ -31,6 +31,8 @@ class StopQueue {
     std::optional<Received> receive(TimePoint deadline);
     // The last receive() found that this thread has no children.
     bool is_childless() const { return is_childless_; }
+    // This thread has children or tracees. Receives nothing.
+    bool has_children() const;
 
     // Adds the stop or the end of this thread to the backlog.
     void put_off(Thread& thread, int status);

@@ -12,6 +12,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <string>
+#include <utility>
 
 #include "conformance/tracer/engine.h"
 #include "conformance/tracer/interest.h"
@@ -21,6 +23,7 @@ namespace kmes::conformance {
 namespace {
 
 constexpr uint64_t kCallInstructionBytes = 2;
+constexpr size_t kMostProcesses = 500;  // of a run, so that some are left for the machine
 constexpr uint64_t kNoCallToRestart =
     ~uint64_t{0};  // orig_rax if there is no system call, as after sigreturn
 
@@ -271,6 +274,7 @@ void Tracer::Engine::first_stop(Thread& thread) {
         process.is_new_fork_of_testee = false;
         open_inherited_guards(thread);
     }
+    if (effects_.has_fork_bomb && !is_testee(thread)) thread.held = true;
     thread.is_new = false;
 }
 
@@ -294,6 +298,19 @@ void Tracer::Engine::handle_child(Thread& thread) {
     if (is_testee(thread) && !is_thread)
         push(thread, Forked{thread.tid, child, event == PTRACE_EVENT_VFORK,
                             has_the_memory_of_the_testee(child)});
+    if (!is_thread) stop_fork_bomb(thread);
+}
+
+// The trouble ends the case. Until then each process makes at most one more: this thread, and what
+// is born from now on, stay stopped.
+void Tracer::Engine::stop_fork_bomb(Thread& thread) {
+    if (tracees_.process_count() <= kMostProcesses) return;
+    thread.held = true;
+    if (std::exchange(effects_.has_fork_bomb, true)) return;
+    push(thread, TracerTrouble{.tid = thread.tid,
+                               .what = "the testee has more than " +
+                                       std::to_string(kMostProcesses) + " processes at once",
+                               .reason = TracerTrouble::Reason::not_followed});
 }
 
 void Tracer::Engine::handle_exec(Thread& thread) {

@@ -36,6 +36,7 @@ class Tracees {
 
     bool knows_process(pid_t process) const { return processes_.count(process) != 0; }
     bool has_processes() const { return !processes_.empty(); }
+    size_t process_count() const { return processes_.size(); }
     // Returns the record of a process. Creates it if there is none.
     Process& process(pid_t process);
     Process& process_of(const Thread& thread) { return process(thread.process); }

@@ -217,6 +217,8 @@ struct TracerEffects {
     // guarded. The tracer does not redirect such structures, so the kernel may have refused the
     // call for that reason. nullptr: none.
     const char* call_refused_by_guards = nullptr;
+    // There were too many processes at once. Those that make more are no longer resumed.
+    bool has_fork_bomb = false;
 };
 
 // The result of one guarded access that PageGuards::step executed.
