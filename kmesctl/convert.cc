@@ -77,7 +77,7 @@ std::uint64_t count_after(Reader* reader) {
 }
 
 // The items that a conversion has read.
-struct Met {
+struct Damage {
     bool is_damaged = false;
     bool is_end_damaged = false;       // no whole block follows the damage
     std::uint64_t missing_blocks = 0;  // between whole blocks
@@ -94,41 +94,41 @@ void convert_block(const Block& block, ConvertForm* form) {
 }
 
 // Ends at the first damage, unless the caller wants to skip it.
-Met convert_blocks(const ConvertOptions& options, Reader* reader, ConvertForm* form) {
-    Met met;
+Damage convert_blocks(const ConvertOptions& options, Reader* reader, ConvertForm* form) {
+    Damage damage;
     std::uint64_t next_index = 0;
     while (true) {
         Block block;
         const ReadResult result = reader->next(&block);
         if (result == ReadResult::kEnd) break;
         if (result == ReadResult::kBlock) {
-            met.missing_blocks += block.index - next_index;
+            damage.missing_blocks += block.index - next_index;
             next_index = block.index + 1;
             convert_block(block, form);
             continue;
         }
-        met.is_damaged = true;
+        damage.is_damaged = true;
         if (!options.skips_damage) break;
         say(fmt::format("{} is {}", options.file, reader->damage().what));
-        met.is_end_damaged = !reader->skip_damage();
-        if (met.is_end_damaged) break;
+        damage.is_end_damaged = !reader->skip_damage();
+        if (damage.is_end_damaged) break;
     }
     form->finish();
-    return met;
+    return damage;
 }
 
 // Makes a whole output or none. With a part of it, the next conversion would fail because the
 // output exists.
-Met convert_to_new(const ConvertOptions& options, Reader* reader) {
+Damage convert_to_new(const ConvertOptions& options, Reader* reader) {
     keep_signals({SIGTERM, SIGINT, SIGHUP});
     NewOutput output(options.output,
                      options.to == "ctf" ? NewOutput::Kind::folder : NewOutput::Kind::file);
     try {
         const auto form = make_form(options.to, &output);
-        const Met met = convert_blocks(options, reader, form.get());
+        const Damage damage = convert_blocks(options, reader, form.get());
         check_stop();
         output.commit();
-        return met;
+        return damage;
     } catch (const std::exception& error) {
         check_stop();  // it may have interrupted a write
         throw Failure(kExitFailed, fmt::format("{}: {}; the incomplete output was removed",
@@ -147,11 +147,11 @@ std::string text_of_damage(const ConvertOptions& options, Reader* reader) {
                                          counted(after, "whole block"), after == 1 ? "is" : "are"));
 }
 
-void say_what_is_missing(const std::string& file, const Met& met) {
-    if (met.missing_blocks != 0)
+void say_what_is_missing(const std::string& file, const Damage& damage) {
+    if (damage.missing_blocks != 0)
         say(fmt::format("{}: the output lacks the events of {}", file,
-                        counted(met.missing_blocks, "damaged block")));
-    if (met.is_end_damaged)
+                        counted(damage.missing_blocks, "damaged block")));
+    if (damage.is_end_damaged)
         say(fmt::format("{}: the output lacks what follows the last whole block", file));
 }
 
@@ -159,12 +159,13 @@ int convert_record(const ConvertOptions& options) {
     check_form(options);
     Reader reader;
     open_record(options.file, &reader);
-    const Met met = options.output.empty()
-                        ? convert_blocks(options, &reader, make_form(options.to, nullptr).get())
-                        : convert_to_new(options, &reader);
-    if (!met.is_damaged) return kExitDone;
+    const Damage damage =
+        options.output.empty()
+            ? convert_blocks(options, &reader, make_form(options.to, nullptr).get())
+            : convert_to_new(options, &reader);
+    if (!damage.is_damaged) return kExitDone;
     if (!options.skips_damage) throw Failure(kExitFailed, text_of_damage(options, &reader));
-    say_what_is_missing(options.file, met);
+    say_what_is_missing(options.file, damage);
     return kExitFailed;
 }
 

@@ -259,7 +259,7 @@ const Row kBacklogRows[] = {
       UnderRead{.at = kMany * kSmallBytes / 2,
                 .wake = {AtOnce{{Emit{kMany, kSmallBytes}}}},
                 .actions = {Resize{kMebibyte / 16}},
-                .if_unseen = IfUnseen::go_on},
+                .if_unseen = IfUnseen::ignore},
       Resize{kManyRing}, Asleep{}},
      {.cpus = 1, .capacity = kManyRing, .nudging = false}},
     {{"E10/five-mebibytes-unread", Level::erratum, "E10", "five mebibytes unread in the old buffer",

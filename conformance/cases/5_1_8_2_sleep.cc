@@ -42,7 +42,8 @@ CaseOutcome waits_that_return_eintr(Stage& stage) {
     stage.hooks().set_wake_result(-EINTR);
     stage.start();
     for (int round = 0;
-         round < 6 || (stage.hooks().wake_results_told() < 3 && round < kRoundsAtMost); ++round) {
+         round < 6 || (stage.hooks().reported_wake_results() < 3 && round < kRoundsAtMost);
+         ++round) {
         stage.wait_asleep();
         if (round >= 6) stage.waits().let_run(1);
         emit_everywhere(stage, 1, 80);

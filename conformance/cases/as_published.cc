@@ -66,7 +66,7 @@ CaseOutcome tail_after_the_data(Stage& stage) {
          UnderRead{.at = kPageBytes,
                    .wake = {AtOnce{{Emit{1, kVictimBytes}, EmitBytes{current() - kVictimBytes}}}},
                    .actions = {Call{overwrite_and_keep_the_tail}},
-                   .if_unseen = IfUnseen::go_on},
+                   .if_unseen = IfUnseen::ignore},
          Asleep{}, EmitBytes{current()}, Asleep{}},
         kOneCpu};
     return case_of(kPlayed).run(stage);

@@ -178,11 +178,11 @@ TEST(Cover, APairMeetsInAnotherCellIfAPlayDoesNotShowIt) {
     add_courses(cover, every_first(), always);
     EXPECT_EQ(pairs_of_all(play_all(cover, every_second)).size(), kAllPairs);
     EXPECT_EQ(cover.tally().shown, kAllPairs);
-    Cover in_vain(false);
-    add_courses(in_vain, every_first(), always);
-    EXPECT_TRUE(play_all(in_vain, [](const auto&) { return false; }).empty());
-    EXPECT_EQ(in_vain.tally().shown, 0u);
-    EXPECT_EQ(in_vain.tally().without_access, 0u);
+    Cover never_played(false);
+    add_courses(never_played, every_first(), always);
+    EXPECT_TRUE(play_all(never_played, [](const auto&) { return false; }).empty());
+    EXPECT_EQ(never_played.tally().shown, 0u);
+    EXPECT_EQ(never_played.tally().without_access, 0u);
 }
 
 // The last courses are still being recorded while the first cells are played.

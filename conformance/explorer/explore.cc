@@ -79,7 +79,7 @@ class Search {
         const Played baseline = play_once(case_, settings_, scenario_, plain);
         if (baseline.outcome.verdict == Verdict::fail) {
             failure_ = Failure{plain, plain, baseline.outcome};
-            return tell_failure();
+            return report_failure();
         }
         if (baseline.outcome.verdict != Verdict::pass) return baseline.outcome;
         has_several_threads_ = has_several_threads(baseline.trace.entries);
@@ -184,7 +184,7 @@ class Search {
     // A schedule, and which parts of its course are kept.
     struct Play {
         Schedule schedule;
-        Course course = Course::of_the_moves;
+        Course course = Course::moves_only;
         bool is_branch = false;           // keep its course for a second move
         std::optional<std::size_t> cell;  // of the cover
     };
@@ -318,7 +318,7 @@ class Search {
     }
 
     CaseOutcome conclude(std::size_t accesses) {
-        if (failure_) return tell_failure();
+        if (failure_) return report_failure();
         if (suite_errors_ > kSuiteErrorsAtMost || (suite_errors_ > 0 && played_ == 0))
             return suite_error_;
         std::string text =
@@ -378,7 +378,7 @@ class Search {
                singles_not_made_ == 0 && suite_errors_ == 0 && !is_cut_;
     }
 
-    CaseOutcome tell_failure() {
+    CaseOutcome report_failure() {
         const auto play = [this](const StageSettings& settings, const Schedule& schedule) {
             return play_once(case_, settings, scenario_, schedule);
         };

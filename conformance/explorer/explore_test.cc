@@ -131,7 +131,7 @@ TEST_F(Explore, AMoveWhoseAccessDoesNotComeIsCounted) {
     settings_.testee = {std::string(kTestees) + "c_consumer"};
     const Move move{{.offset_bytes = kGenerationOffset, .size_bytes = 8, .occurrence = 1000},
                     Action::emit};
-    for (const Course course : {Course::whole, Course::of_the_moves}) {
+    for (const Course course : {Course::whole, Course::moves_only}) {
         const Played played =
             play_once(case_, settings_, *find_scenario("drain"), {"drain", 1, {move}}, course);
         EXPECT_EQ(played.outcome.verdict, Verdict::pass) << played.outcome.message;
@@ -168,7 +168,7 @@ TEST_F(Explore, ThePhasesAfterABusyOneHaveTheirStops) {
     }
     EXPECT_EQ(phases, (std::set<std::uint32_t>{0, 1, 2}));
     ASSERT_TRUE(last);
-    for (const Course course : {Course::whole, Course::of_the_moves}) {
+    for (const Course course : {Course::whole, Course::moves_only}) {
         const Played played =
             play_once(case_, settings_, scenario, {"wake", 1, {{*last, Action::emit}}}, course);
         EXPECT_EQ(played.outcome.verdict, Verdict::pass) << played.outcome.message;
@@ -237,7 +237,7 @@ TEST_F(Explore, APlayIsStoppedAtWhereItsMovesAre) {
         ASSERT_TRUE(point);
         const Schedule schedule{"mixed", 1, {Move{*point, Action::emit, 0}}};
         const Played whole = play_once(case_, settings_, scenario, schedule);
-        const Played part = play_once(case_, settings_, scenario, schedule, Course::of_the_moves);
+        const Played part = play_once(case_, settings_, scenario, schedule, Course::moves_only);
         EXPECT_EQ(whole.outcome.verdict, verdict) << whole.outcome.message;
         EXPECT_EQ(part.outcome.verdict, verdict) << part.outcome.message;
         std::vector<AccessPoint> accesses;

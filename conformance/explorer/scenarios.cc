@@ -143,37 +143,37 @@ std::vector<Scenario> make_scenarios() {
         return all.back();
     };
     add("drain", "the consumer attaches to a ring with three events, drains it and sleeps", drain)
-        .looks_at_data = true;
+        .guards_data = true;
     Scenario& woken =
         add("wake", "the consumer sleeps, is woken by one event, sleeps, and is woken by another",
             wake);
     woken.first_explored_phase = 1;
-    woken.looks_at_data = true;
+    woken.guards_data = true;
     Scenario& resized = add("resize", "the buffer is swapped with two unread events in it", resize);
     resized.first_explored_phase = 1;
-    resized.looks_at_data = true;
+    resized.guards_data = true;
     resized.swaps = 1;
     add("full-ring", "the consumer attaches to a ring full of large events", full_ring)
         .capacity_bytes = kSmall;
     Scenario& torn = add("tear", "the consumer drains three events, of which one wraps", tear);
-    torn.tears = torn.looks_at_data = true;
+    torn.tears = torn.guards_data = true;
     torn.start_position = kMiddle - 240;
     Scenario& large =
         add("large-survivor", "an event fills most of a shrunk buffer", large_survivor);
     large.capacity_bytes = 4 * kSmall;
     Scenario& two = add("two-cpus", "two CPUs, and a resize of both", two_cpus);
     two.cpus = 2;
-    two.looks_at_data = true;
+    two.guards_data = true;
     two.swaps = 1;
     Scenario& bursts =
         add("burst", "six events are published at once in a ring full of old ones", burst);
     bursts.capacity_bytes = kSmall;
     bursts.first_explored_phase = 1;
-    bursts.looks_at_data = true;
+    bursts.guards_data = true;
     Scenario& large_two = add("two-large", "two CPUs with events of more than a page", two_large);
     large_two.cpus = 2;
     large_two.first_explored_phase = 1;
-    large_two.looks_at_data = true;
+    large_two.guards_data = true;
     large_two.holds_with_bytes = 5100;
     Scenario& turned = add("turns", "two CPUs, and actions of the producer by priority", turns);
     turned.cpus = 2;
@@ -190,7 +190,7 @@ std::vector<Scenario> make_scenarios() {
 void by_turns(Player& player) {
     player.start();
     player.settle();
-    while (player.go_on()) player.settle();
+    while (player.perform_next()) player.settle();
 }
 
 const std::vector<Scenario>& scenarios() {

@@ -51,7 +51,7 @@ Scenario scenario_of(std::uint64_t seed) {
                                                 (std::uint64_t{1} << 32) - 700,
                                                 (std::uint64_t{1} << 63) - 900};
     scenario.start_position = kStarts[random() % std::size(kStarts)];
-    scenario.looks_at_data = random() % 4 == 0;
+    scenario.guards_data = random() % 4 == 0;
     scenario.turning = Turning::at_random;
     // Enough swaps that a retired buffer is always nudged.
     scenario.swaps = 2;
@@ -70,8 +70,8 @@ Played play(const Case& the_case, const StageSettings& settings, const Schedule&
 }
 
 // Describes the failed play, as moves.
-CaseOutcome tell_failure(const Case& the_case, const StageSettings& settings,
-                         const Schedule& schedule, Played played) {
+CaseOutcome report_failure(const Case& the_case, const StageSettings& settings,
+                           const Schedule& schedule, Played played) {
     const Failure failure{schedule, in_moves(schedule, played.trace), std::move(played.outcome)};
     const auto play_again = [&](const StageSettings& own, const Schedule& again) {
         return play(the_case, own, again);
@@ -106,7 +106,7 @@ CaseOutcome soak(const Case& the_case, const StageSettings& settings) {
             ++not_shown;
         if (outcome.verdict == Verdict::fail || outcome.verdict == Verdict::suite_error) {
             if (outcome.verdict == Verdict::fail)
-                outcome = tell_failure(the_case, fast, schedule, std::move(played));
+                outcome = report_failure(the_case, fast, schedule, std::move(played));
             outcome.message = fmt::format("play {} (--seed {} begins with it): {}", plays,
                                           schedule.seed, outcome.message);
             return outcome;

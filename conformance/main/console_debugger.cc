@@ -110,7 +110,7 @@ void ConsoleDebugger::talk(Stage& stage) {
             stepping_ = false;
             return;
         }
-        if (obey(stage, line) == After::go_on) return;
+        if (obey(stage, line) == After::resume) return;
     }
 }
 
@@ -120,10 +120,10 @@ ConsoleDebugger::After ConsoleDebugger::obey(Stage& stage, const std::string& li
     words >> word;
     std::string rest;
     std::getline(words >> std::ws, rest);
-    if (word.empty() || word == "step" || word == "s") return After::go_on;
+    if (word.empty() || word == "step" || word == "s") return After::resume;
     if (word == "continue" || word == "c") {
         stepping_ = false;
-        return After::go_on;
+        return After::resume;
     }
     if (word == "accesses" && (rest == "on" || rest == "off")) {
         accesses_ = rest == "on";

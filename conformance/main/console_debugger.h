@@ -24,7 +24,7 @@ class ConsoleDebugger : public Debugger {
     void at(Stage& stage, const TracerEvent& event) override;
 
   private:
-    enum class After { stay, go_on };
+    enum class After { stay, resume };
 
     void talk(Stage& stage);
     After obey(Stage& stage, const std::string& line);

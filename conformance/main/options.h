@@ -78,7 +78,7 @@ std::optional<double> parse_number(const std::string& text, double least, double
 // Parses off, quick, deep, or seconds; returns nothing for any other text.
 std::optional<ExploreSettings> parse_explore(const std::string& text);
 
-// "--cpus is "0"; a number from 1 to 64 is right".
+// "--cpus is "0"; expected a number from 1 to 64".
 std::string wrong_value(std::string_view option, const std::string& value, std::string_view right);
 
 inline constexpr std::string_view kRightExplore =

@@ -32,7 +32,7 @@ std::string check_cases(const std::vector<Case>& cases) {
     std::set<std::string_view> seen;
     for (const Case& each : cases) {
         const std::string id(each.id);
-        if (!is_well_formed(each.id)) return "\"" + id + "\" is no id; <clause>/<slug> is right";
+        if (!is_well_formed(each.id)) return "\"" + id + "\" is no id; expected <clause>/<slug>";
         if (!seen.insert(each.id).second) return id + " stands in it twice";
         if (each.clause.empty()) return id + " has no clause";
         if (each.title.empty()) return id + " has no title";

@@ -88,7 +88,7 @@ History::History(const HistorySettings& settings) {
     require(settings.first_sequence > 0, "sequence 0 is never assigned");
     require_capacity(settings.capacity_bytes);
     if (settings.boot_capacity_bytes) require_capacity(*settings.boot_capacity_bytes);
-    lanes_.resize(settings.cpus);
+    cpu_states_.resize(settings.cpus);
     for (std::uint32_t cpu = 0; cpu < settings.cpus; ++cpu) {
         const bool boot = settings.boot_capacity_bytes.has_value();
         const std::uint64_t capacity =
@@ -113,7 +113,7 @@ Emitted History::emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style)
     Emitted emitted = append(cpu, spec, style);
     // A single event is published at once, also in an interrupt inside a batch (E16).
     if (emitted.outcome == EmitOutcome::written) {
-        publish_in_flight(lane(cpu), mutable_buffer(present_buffer(cpu)));
+        publish_in_flight(cpu_state(cpu), mutable_buffer(present_buffer(cpu)));
         emitted.published = true;
     }
     log_.add_event({.kind = OperationKind::emit, .style = style, .cpu = cpu}, spec);
@@ -122,32 +122,32 @@ Emitted History::emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style)
 
 std::uint64_t History::drop(std::uint32_t cpu) {
     ++operations_;
-    Lane& lane = this->lane(cpu);
+    CpuState& cpu_state = this->cpu_state(cpu);
     Event event;
-    event.sequence = next_sequence(lane);
+    event.sequence = next_sequence(cpu_state);
     event.dropped = true;
-    lane.events.push_back(std::move(event));
+    cpu_state.events.push_back(std::move(event));
     log_.add({.kind = OperationKind::drop, .cpu = cpu});
-    return lane.events.back().sequence;
+    return cpu_state.events.back().sequence;
 }
 
 void History::reserve(std::uint32_t cpu, std::uint64_t bytes, Written written) {
     ++operations_;
-    Lane& lane = this->lane(cpu);
+    CpuState& cpu_state = this->cpu_state(cpu);
     Buffer& buffer = mutable_buffer(present_buffer(cpu));
-    require(!lane.batch_pending, "a batch is pending on this CPU");
+    require(!cpu_state.batch_pending, "a batch is pending on this CPU");
     require(bytes <= buffer.capacity / 2, "more than half of the capacity is never reserved");
-    make_room(lane, buffer, bytes);
-    lane.in_flight = written;
-    lane.in_flight_at = lane.events.size();
+    make_room(cpu_state, buffer, bytes);
+    cpu_state.in_flight = written;
+    cpu_state.in_flight_at = cpu_state.events.size();
     log_.add({.kind = OperationKind::reserve, .cpu = cpu, .room_bytes = bytes, .written = written});
 }
 
 void History::outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events) {
     ++operations_;
-    Lane& lane = this->lane(cpu);
+    CpuState& cpu_state = this->cpu_state(cpu);
     Buffer& buffer = mutable_buffer(present_buffer(cpu));
-    require(!lane.batch_pending, "a batch is pending on this CPU");
+    require(!cpu_state.batch_pending, "a batch is pending on this CPU");
     require(laps <= kMaximumBytesOutrun / buffer.capacity, "no producer writes so many laps");
     require(events <= laps * (buffer.capacity / kLeastEventBytes), "no such events are so small");
     Event event;
@@ -160,13 +160,13 @@ void History::outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events
     event.published_operation = operations_;
     const std::uint64_t listed = events == 0 ? 2 * laps : 0;
     for (std::uint64_t i = 0; i < listed; ++i) {
-        event.sequence = next_sequence(lane);
-        lane.events.push_back(event);
+        event.sequence = next_sequence(cpu_state);
+        cpu_state.events.push_back(event);
         buffer.placements.push_back({event.sequence, buffer.write_frontier, event.bytes, kNever});
         buffer.write_frontier += event.bytes;
     }
     if (events != 0) {
-        lane.numbers_alone.push_back({lane.events.size(), events});
+        cpu_state.numbers_alone.push_back({cpu_state.events.size(), events});
         buffer.write_frontier += laps * buffer.capacity;
     }
     for (std::size_t i = buffer.tail_index; i < buffer.placements.size(); ++i)
@@ -178,11 +178,11 @@ void History::outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events
 }
 
 void History::batch_begin(std::uint32_t cpu, BatchWritten written) {
-    Lane& lane = this->lane(cpu);
-    require(!lane.batch_pending, "a batch is pending on this CPU already");
-    lane.batch_pending = true;
-    lane.in_flight = written.written;
-    lane.in_flight_at = lane.events.size() + written.event;
+    CpuState& cpu_state = this->cpu_state(cpu);
+    require(!cpu_state.batch_pending, "a batch is pending on this CPU already");
+    cpu_state.batch_pending = true;
+    cpu_state.in_flight = written.written;
+    cpu_state.in_flight_at = cpu_state.events.size() + written.event;
     log_.add({.kind = OperationKind::batch_begin,
               .cpu = cpu,
               .written = written.written,
@@ -190,17 +190,17 @@ void History::batch_begin(std::uint32_t cpu, BatchWritten written) {
 }
 
 Emitted History::batch_add(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
-    require(lane(cpu).batch_pending, "no batch is pending on this CPU");
+    require(cpu_state(cpu).batch_pending, "no batch is pending on this CPU");
     Emitted emitted = append(cpu, spec, style);
     log_.add_event({.kind = OperationKind::batch_add, .style = style, .cpu = cpu}, spec);
     return emitted;
 }
 
 void History::batch_end(std::uint32_t cpu) {
-    require(lane(cpu).batch_pending, "no batch is pending on this CPU");
+    require(cpu_state(cpu).batch_pending, "no batch is pending on this CPU");
     ++operations_;
-    lane(cpu).batch_pending = false;
-    publish_in_flight(lane(cpu), mutable_buffer(present_buffer(cpu)));
+    cpu_state(cpu).batch_pending = false;
+    publish_in_flight(cpu_state(cpu), mutable_buffer(present_buffer(cpu)));
     log_.add({.kind = OperationKind::batch_end, .cpu = cpu});
 }
 
@@ -244,7 +244,7 @@ void History::set_fault(BufferIndex index, BufferFault fault, std::string_view d
 }
 
 void History::tolerate(std::uint32_t cpu) {
-    lane(cpu).tolerated = true;
+    cpu_state(cpu).tolerated = true;
     log_.add({.kind = OperationKind::tolerate, .cpu = cpu});
 }
 
@@ -277,16 +277,16 @@ void History::mark_draining(BufferIndex index) {
 
 void History::checkpoint_idle(std::uint32_t cpu, BufferIndex index, std::uint64_t report_bytes) {
     require(buffer(index).cpu == cpu, "the buffer is of another CPU");
-    const std::vector<Checkpoint>& before = lane(cpu).checkpoints;
+    const std::vector<Checkpoint>& before = cpu_state(cpu).checkpoints;
     require(before.empty() || before.back().report_bytes <= report_bytes,
             "the report does not become shorter");
     mark_draining(index);
-    Lane& lane = this->lane(cpu);
-    lane.checkpoints.push_back({index, report_bytes});
+    CpuState& cpu_state = this->cpu_state(cpu);
+    cpu_state.checkpoints.push_back({index, report_bytes});
     Buffer& buffer = mutable_buffer(index);
     for (std::size_t i = std::max(buffer.owed_count, buffer.tail_index); i < buffer.published_count;
          ++i) {
-        Event& event = event_at(lane, buffer.placements[i].sequence);
+        Event& event = event_at(cpu_state, buffer.placements[i].sequence);
         if (event.owed_by <= report_bytes) continue;
         event.owed_by = report_bytes;
         event.owed_buffer = index;
@@ -299,11 +299,11 @@ void History::checkpoint_idle(std::uint32_t cpu, BufferIndex index, std::uint64_
 }
 
 BufferIndex History::present_buffer(std::uint32_t cpu) const {
-    return lane(cpu).buffers.back();
+    return cpu_state(cpu).buffers.back();
 }
 
 const std::vector<BufferIndex>& History::buffers_of(std::uint32_t cpu) const {
-    return lane(cpu).buffers;
+    return cpu_state(cpu).buffers;
 }
 
 const Buffer& History::buffer(BufferIndex index) const {
@@ -312,13 +312,13 @@ const Buffer& History::buffer(BufferIndex index) const {
 }
 
 const Event* History::find(std::uint32_t cpu, std::uint64_t sequence) const {
-    const Lane& lane = this->lane(cpu);
-    const auto index = index_of(lane, sequence);
-    return index ? &lane.events[*index] : nullptr;
+    const CpuState& cpu_state = this->cpu_state(cpu);
+    const auto index = index_of(cpu_state, sequence);
+    return index ? &cpu_state.events[*index] : nullptr;
 }
 
 const std::vector<Event>& History::events_of(std::uint32_t cpu) const {
-    return lane(cpu).events;
+    return cpu_state(cpu).events;
 }
 
 const Placement* History::find_placement(BufferIndex index, std::uint64_t sequence) const {
@@ -331,15 +331,15 @@ const Placement* History::find_placement(BufferIndex index, std::uint64_t sequen
 }
 
 const std::vector<Checkpoint>& History::checkpoints_of(std::uint32_t cpu) const {
-    return lane(cpu).checkpoints;
+    return cpu_state(cpu).checkpoints;
 }
 
 bool History::tolerated(std::uint32_t cpu) const {
-    return lane(cpu).tolerated;
+    return cpu_state(cpu).tolerated;
 }
 
 bool History::batch_pending(std::uint32_t cpu) const {
-    return lane(cpu).batch_pending;
+    return cpu_state(cpu).batch_pending;
 }
 
 ExpectedMetadata History::expected_metadata(BufferIndex index) const {
@@ -383,14 +383,14 @@ std::string History::compare_data(BufferIndex index, std::span<const std::uint8_
     return {};
 }
 
-History::Lane& History::lane(std::uint32_t cpu) {
-    require(cpu < lanes_.size(), "there is no such CPU");
-    return lanes_[cpu];
+History::CpuState& History::cpu_state(std::uint32_t cpu) {
+    require(cpu < cpu_states_.size(), "there is no such CPU");
+    return cpu_states_[cpu];
 }
 
-const History::Lane& History::lane(std::uint32_t cpu) const {
-    require(cpu < lanes_.size(), "there is no such CPU");
-    return lanes_[cpu];
+const History::CpuState& History::cpu_state(std::uint32_t cpu) const {
+    require(cpu < cpu_states_.size(), "there is no such CPU");
+    return cpu_states_[cpu];
 }
 
 Buffer& History::mutable_buffer(BufferIndex index) {
@@ -398,33 +398,34 @@ Buffer& History::mutable_buffer(BufferIndex index) {
     return buffers_[index];
 }
 
-std::uint64_t History::next_sequence(const Lane& lane) const {
-    std::uint64_t next = log_.settings.first_sequence + lane.events.size();
-    for (const NumbersAlone& each : lane.numbers_alone) next += each.count;
+std::uint64_t History::next_sequence(const CpuState& cpu_state) const {
+    std::uint64_t next = log_.settings.first_sequence + cpu_state.events.size();
+    for (const NumbersAlone& each : cpu_state.numbers_alone) next += each.count;
     return next;
 }
 
-std::optional<std::size_t> History::index_of(const Lane& lane, std::uint64_t sequence) const {
+std::optional<std::size_t> History::index_of(const CpuState& cpu_state,
+                                             std::uint64_t sequence) const {
     if (sequence < log_.settings.first_sequence) return std::nullopt;
     std::uint64_t index = sequence - log_.settings.first_sequence;
-    for (const NumbersAlone& each : lane.numbers_alone) {
+    for (const NumbersAlone& each : cpu_state.numbers_alone) {
         if (index < each.index) break;
         index -= each.index;
         if (index < each.count) return std::nullopt;
         index = index - each.count + each.index;
     }
-    if (index >= lane.events.size()) return std::nullopt;
+    if (index >= cpu_state.events.size()) return std::nullopt;
     return index;
 }
 
-Event& History::event_at(Lane& lane, std::uint64_t sequence) {
-    const auto index = index_of(lane, sequence);
+Event& History::event_at(CpuState& cpu_state, std::uint64_t sequence) {
+    const auto index = index_of(cpu_state, sequence);
     require(index.has_value(), "there is no such event");
-    return lane.events[*index];
+    return cpu_state.events[*index];
 }
 
 Buffer& History::add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint64_t generation) {
-    lane(cpu).buffers.push_back(buffers_.size());
+    cpu_state(cpu).buffers.push_back(buffers_.size());
     Buffer& buffer = buffers_.emplace_back();
     buffer.cpu = cpu;
     buffer.capacity = capacity;
@@ -435,8 +436,8 @@ Buffer& History::add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint
 Emitted History::append(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
     require_event(spec);
     ++operations_;
-    Lane& lane = this->lane(cpu);
-    Buffer& buffer = mutable_buffer(lane.buffers.back());
+    CpuState& cpu_state = this->cpu_state(cpu);
+    Buffer& buffer = mutable_buffer(cpu_state.buffers.back());
     Emitted emitted;
     emitted.bytes = encoded_bytes(spec);
     const bool too_large = emitted.bytes > buffer.capacity / 2;  // 5.1.7 step 5: exactly 50 % fits
@@ -446,7 +447,7 @@ Emitted History::append(std::uint32_t cpu, const EventSpec& spec, EmitStyle styl
         return emitted;
     }
     Event event;
-    event.sequence = next_sequence(lane);  // 5.1.7 step 2
+    event.sequence = next_sequence(cpu_state);  // 5.1.7 step 2
     event.timestamp = spec.timestamp;
     event.origin = spec.origin;
     event.type = spec.type;
@@ -458,25 +459,25 @@ Emitted History::append(std::uint32_t cpu, const EventSpec& spec, EmitStyle styl
         emitted.outcome = EmitOutcome::dropped;
         event.payload = spec.payload;
         event.release_payload();
-        lane.events.push_back(std::move(event));
+        cpu_state.events.push_back(std::move(event));
         return emitted;
     }
     event.extra_header = spec.extra_header;
     event.payload = spec.payload;
-    lane.events.push_back(std::move(event));
+    cpu_state.events.push_back(std::move(event));
     kept_payload_bytes_ += spec.payload.size();
 
-    emitted.overwritten = make_room(lane, buffer, emitted.bytes);
+    emitted.overwritten = make_room(cpu_state, buffer, emitted.bytes);
     emitted.position = buffer.write_frontier;
     buffer.placements.push_back(
         {emitted.sequence, buffer.write_frontier, emitted.bytes, kNever});  // 5.1.7 step 7
     buffer.write_frontier += emitted.bytes;
-    release_payloads(lane);
+    release_payloads(cpu_state);
     return emitted;
 }
 
 // 5.1.7 step 6 with E8. Returns how many events were given up.
-std::uint64_t History::make_room(Lane& lane, Buffer& buffer, std::uint64_t bytes) {
+std::uint64_t History::make_room(CpuState& cpu_state, Buffer& buffer, std::uint64_t bytes) {
     std::uint64_t tail_pos = buffer.tail_pos;
     std::size_t tail_index = buffer.tail_index;
     while (buffer.write_frontier + bytes - tail_pos > buffer.capacity) {
@@ -485,7 +486,7 @@ std::uint64_t History::make_room(Lane& lane, Buffer& buffer, std::uint64_t bytes
     }
     const std::uint64_t overwritten = tail_index - buffer.tail_index;
     // E8: the tail never reaches the published write_pos while a batch is pending.
-    if (overwritten > 0 && tail_index >= buffer.published_count) publish(lane, buffer);
+    if (overwritten > 0 && tail_index >= buffer.published_count) publish(cpu_state, buffer);
     for (std::size_t i = buffer.tail_index; i < tail_index; ++i) {
         buffer.placements[i].overwritten_after = log_.report_bytes;
     }
@@ -495,10 +496,10 @@ std::uint64_t History::make_room(Lane& lane, Buffer& buffer, std::uint64_t bytes
 }
 
 // 5.1.7 steps 8 and 9: everything written becomes visible.
-void History::publish(Lane& lane, Buffer& buffer) {
+void History::publish(CpuState& cpu_state, Buffer& buffer) {
     if (buffer.published_count == buffer.placements.size()) return;
     for (std::size_t i = buffer.published_count; i < buffer.placements.size(); ++i) {
-        Event& event = event_at(lane, buffer.placements[i].sequence);
+        Event& event = event_at(cpu_state, buffer.placements[i].sequence);
         event.published = true;
         event.published_after = log_.report_bytes;
         event.published_operation = operations_;
@@ -509,16 +510,16 @@ void History::publish(Lane& lane, Buffer& buffer) {
 }
 
 // As publish(), at the end of the CPU's reservation or batch.
-void History::publish_in_flight(Lane& lane, Buffer& buffer) {
-    if (lane.in_flight != Written::whole) {
-        for (std::size_t i = lane.in_flight_at; i < lane.events.size(); ++i) {
-            Event& event = lane.events[i];
-            if (!event.published) event.in_flight = lane.in_flight;
-            lane.in_flight = Written::nothing;
+void History::publish_in_flight(CpuState& cpu_state, Buffer& buffer) {
+    if (cpu_state.in_flight != Written::whole) {
+        for (std::size_t i = cpu_state.in_flight_at; i < cpu_state.events.size(); ++i) {
+            Event& event = cpu_state.events[i];
+            if (!event.published) event.in_flight = cpu_state.in_flight;
+            cpu_state.in_flight = Written::nothing;
         }
     }
-    lane.in_flight = Written::whole;
-    publish(lane, buffer);
+    cpu_state.in_flight = Written::whole;
+    publish(cpu_state, buffer);
 }
 
 BufferIndex History::replace(std::uint32_t cpu, const SwapSpec& spec,
@@ -526,7 +527,7 @@ BufferIndex History::replace(std::uint32_t cpu, const SwapSpec& spec,
     require_capacity(spec.capacity_bytes);
     ++operations_;
     const BufferIndex old_index = present_buffer(cpu);
-    publish_in_flight(lane(cpu), mutable_buffer(old_index));
+    publish_in_flight(cpu_state(cpu), mutable_buffer(old_index));
     add_buffer(cpu, spec.capacity_bytes, new_generation);
     Buffer& old = buffers_[old_index];
     copy_survivors(old, buffers_.back(), spec);
@@ -561,20 +562,20 @@ void History::copy_survivors(const Buffer& from, Buffer& to, const SwapSpec& spe
 }
 
 // Bounds the memory: frees payloads of the oldest events that no current buffer contains.
-void History::release_payloads(Lane& lane) {
+void History::release_payloads(CpuState& cpu_state) {
     if (kept_payload_bytes_ <= log_.kept_payload_bytes) return;
-    const Buffer& present = buffers_[lane.buffers.back()];
-    std::uint64_t oldest = next_sequence(lane);
+    const Buffer& present = buffers_[cpu_state.buffers.back()];
+    std::uint64_t oldest = next_sequence(cpu_state);
     if (present.tail_index < present.placements.size()) {
         oldest = present.placements[present.tail_index].sequence;
     }
-    while (lane.released_count < lane.events.size() &&
-           lane.events[lane.released_count].sequence < oldest &&
+    while (cpu_state.released_count < cpu_state.events.size() &&
+           cpu_state.events[cpu_state.released_count].sequence < oldest &&
            kept_payload_bytes_ > log_.kept_payload_bytes) {
-        Event& event = lane.events[lane.released_count];
+        Event& event = cpu_state.events[cpu_state.released_count];
         kept_payload_bytes_ -= event.payload.size();
         event.release_payload();
-        ++lane.released_count;
+        ++cpu_state.released_count;
     }
 }
 

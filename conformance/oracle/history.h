@@ -216,7 +216,7 @@ class History {
 
     // --- Queries ---
 
-    std::uint32_t cpus() const { return static_cast<std::uint32_t>(lanes_.size()); }
+    std::uint32_t cpus() const { return static_cast<std::uint32_t>(cpu_states_.size()); }
     std::uint64_t report_bytes() const { return log_.report_bytes; }
     std::uint64_t operations() const { return operations_; }
 
@@ -260,7 +260,7 @@ class History {
         std::size_t index = 0;
         std::uint64_t count = 0;
     };
-    struct Lane {
+    struct CpuState {
         std::vector<Event> events;
         std::vector<NumbersAlone> numbers_alone;
         std::vector<BufferIndex> buffers;
@@ -274,25 +274,25 @@ class History {
         std::size_t released_count = 0;
     };
 
-    Lane& lane(std::uint32_t cpu);
-    const Lane& lane(std::uint32_t cpu) const;
+    CpuState& cpu_state(std::uint32_t cpu);
+    const CpuState& cpu_state(std::uint32_t cpu) const;
     Buffer& mutable_buffer(BufferIndex buffer);
-    std::uint64_t next_sequence(const Lane& lane) const;
-    // Returns the index in lane.events; nothing if no event has that number.
-    std::optional<std::size_t> index_of(const Lane& lane, std::uint64_t sequence) const;
-    Event& event_at(Lane& lane, std::uint64_t sequence);
+    std::uint64_t next_sequence(const CpuState& cpu_state) const;
+    // Returns the index in cpu_state.events; nothing if no event has that number.
+    std::optional<std::size_t> index_of(const CpuState& cpu_state, std::uint64_t sequence) const;
+    Event& event_at(CpuState& cpu_state, std::uint64_t sequence);
     Buffer& add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint64_t generation);
     Emitted append(std::uint32_t cpu, const EventSpec& spec, EmitStyle style);
     void mark_draining(BufferIndex buffer);
-    std::uint64_t make_room(Lane& lane, Buffer& buffer, std::uint64_t bytes);
-    void publish(Lane& lane, Buffer& buffer);
-    void publish_in_flight(Lane& lane, Buffer& buffer);
+    std::uint64_t make_room(CpuState& cpu_state, Buffer& buffer, std::uint64_t bytes);
+    void publish(CpuState& cpu_state, Buffer& buffer);
+    void publish_in_flight(CpuState& cpu_state, Buffer& buffer);
     BufferIndex replace(std::uint32_t cpu, const SwapSpec& spec, std::uint64_t new_generation);
     void copy_survivors(const Buffer& from, Buffer& to, const SwapSpec& spec);
-    void release_payloads(Lane& lane);
+    void release_payloads(CpuState& cpu_state);
 
     HistoryLog log_;
-    std::vector<Lane> lanes_;
+    std::vector<CpuState> cpu_states_;
     std::deque<Buffer> buffers_;  // a deque: references stay valid when buffers are added
     std::uint64_t operations_ = 0;
     std::uint64_t kept_payload_bytes_ = 0;

@@ -51,14 +51,14 @@ class Progress {
     const Event* first_undelivered(std::uint32_t cpu) const;
 
   private:
-    struct Lane {
+    struct CpuState {
         std::uint64_t last_sequence = 0;
         std::uint64_t delivered_count = 0;
         bool ended = false;
         bool refused = false;
     };
     const History& history_;
-    std::vector<Lane> lanes_;
+    std::vector<CpuState> cpu_states_;
     std::size_t records_seen_ = 0;
 };
 

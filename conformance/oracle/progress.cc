@@ -7,44 +7,45 @@
 
 namespace kmes::conformance {
 
-Progress::Progress(const History& history) : history_(history), lanes_(history.cpus()) {}
+Progress::Progress(const History& history) : history_(history), cpu_states_(history.cpus()) {}
 
 void Progress::update(const RecordParser& report) {
     const std::vector<Record>& records = report.records();
     for (; records_seen_ < records.size(); ++records_seen_) {
         const Record& record = records[records_seen_];
-        if (record.cpu >= lanes_.size()) continue;
-        Lane& lane = lanes_[record.cpu];
-        if (record.kind == RecordKind::refusal) lane.refused = true;
+        if (record.cpu >= cpu_states_.size()) continue;
+        CpuState& cpu_state = cpu_states_[record.cpu];
+        if (record.kind == RecordKind::refusal) cpu_state.refused = true;
         if (record.kind != RecordKind::event) continue;
-        ++lane.delivered_count;
-        if (record.type == kEndEventType) lane.ended = true;
+        ++cpu_state.delivered_count;
+        if (record.type == kEndEventType) cpu_state.ended = true;
         // An invented sequence number must not make everything look delivered.
         const Event* event = history_.find(static_cast<std::uint32_t>(record.cpu), record.sequence);
         if (event == nullptr || event->dropped) continue;
-        lane.last_sequence = std::max(lane.last_sequence, record.sequence);
+        cpu_state.last_sequence = std::max(cpu_state.last_sequence, record.sequence);
     }
 }
 
 bool Progress::ended(std::uint32_t cpu) const {
-    return lanes_.at(cpu).ended || lanes_.at(cpu).refused;
+    return cpu_states_.at(cpu).ended || cpu_states_.at(cpu).refused;
 }
 
 bool Progress::all_ended() const {
-    return std::all_of(lanes_.begin(), lanes_.end(),
-                       [](const Lane& lane) { return lane.ended || lane.refused; });
+    return std::all_of(cpu_states_.begin(), cpu_states_.end(), [](const CpuState& cpu_state) {
+        return cpu_state.ended || cpu_state.refused;
+    });
 }
 
 bool Progress::refused(std::uint32_t cpu) const {
-    return lanes_.at(cpu).refused;
+    return cpu_states_.at(cpu).refused;
 }
 
 std::uint64_t Progress::last_sequence(std::uint32_t cpu) const {
-    return lanes_.at(cpu).last_sequence;
+    return cpu_states_.at(cpu).last_sequence;
 }
 
 std::uint64_t Progress::delivered_count(std::uint32_t cpu) const {
-    return lanes_.at(cpu).delivered_count;
+    return cpu_states_.at(cpu).delivered_count;
 }
 
 const Event* Progress::first_undelivered(std::uint32_t cpu) const {
@@ -56,7 +57,7 @@ const Event* Progress::first_undelivered(std::uint32_t cpu) const {
     const Buffer& present = history_.buffer(buffers.back());
     if (!attached || may_refuse(present.fault)) return nullptr;
     const auto newer = std::upper_bound(
-        present.placements.begin(), present.placements.end(), lanes_.at(cpu).last_sequence,
+        present.placements.begin(), present.placements.end(), cpu_states_.at(cpu).last_sequence,
         [](std::uint64_t last, const Placement& placement) { return last < placement.sequence; });
     const std::size_t index = std::max<std::size_t>(
         static_cast<std::size_t>(newer - present.placements.begin()), present.tail_index);

@@ -146,7 +146,7 @@ void stop_unseen(Stage& stage, std::uint64_t calls_before);
 // reservation or a batch, it is published when the consumer has done all that it can. Afterwards
 // the consumer sleeps again. If no such access comes, the case ends (stop_unseen) or continues
 // without `overwrite`.
-enum class IfUnseen { stop, go_on };
+enum class IfUnseen { stop, ignore };
 void overwrite_under_read(Stage& stage, std::uint64_t first_page, std::uint64_t pages,
                           const std::function<void()>& emit, const std::function<void()>& overwrite,
                           IfUnseen if_unseen = IfUnseen::stop);

@@ -45,10 +45,10 @@ Player::Player(Stage& stage, const Scenario& scenario, const Schedule& schedule,
       spin_watch_(stage),
       data_offset_(scenario.cpus),
       commit_after_(scenario.cpus),
-      is_of_the_moves_(course == Course::of_the_moves && !schedule.moves.empty() &&
-                       !stage.settings().record_accesses),
+      plays_moves_only_(course == Course::moves_only && !schedule.moves.empty() &&
+                        !stage.settings().record_accesses),
       is_open_(first_phase() == 0),
-      looks_at_data_(scenario.looks_at_data && scenario.first_explored_phase == 0) {
+      guards_data_(scenario.guards_data && scenario.first_explored_phase == 0) {
     trace_.moves_not_made = made_.size();
     if (schedule.drawn) turns_.emplace(schedule.seed, scenario.cpus, scenario.turning);
 }
@@ -110,11 +110,11 @@ void Player::start() {
 }
 
 void Player::guard(const Mapped& mapped) {
-    stage_.guards().guard_mapping(mapped, looks_at_data_ ? Guarded::all : Guarded::metadata);
+    stage_.guards().guard_mapping(mapped, guards_data_ ? Guarded::all : Guarded::metadata);
 }
 
 std::uint32_t Player::first_phase() const {
-    if (!is_of_the_moves_) return 0;
+    if (!plays_moves_only_) return 0;
     std::uint32_t first = schedule_.moves.front().point.phase;
     for (const Move& move : schedule_.moves) first = std::min(first, move.point.phase);
     return first;
@@ -155,8 +155,8 @@ void Player::settle() {
     }
     spin_watch_.stop_at_all_loads();
     if (phase_++ == 0) attaches_of_phase_0_ = stage_.testee().attaches().size();
-    if (may_look_at_data() && !looks_at_data_) {
-        looks_at_data_ = true;
+    if (may_guard_data() && !guards_data_) {
+        guards_data_ = true;
         stage_.guards().guard_data();
     }
     accesses_of_phase_ = 0;
@@ -227,17 +227,17 @@ void Player::keep(TraceEntry entry) {
         return;
     }
     // The gaps of a play with moves are never used.
-    if (schedule_.moves.empty() && !schedule_.drawn) entry.is_after_gap = is_gap_over();
+    if (schedule_.moves.empty() && !schedule_.drawn) entry.is_after_gap = note_gap_end();
     trace_.entries.push_back(entry);
 }
 
 // Returns true if the testee has done something other than accesses since the last call.
-bool Player::is_gap_over() {
+bool Player::note_gap_end() {
     stage_.testee().read_report();
-    const Deeds now{stage_.testee().attaches().size(), stage_.testee().maps().size(),
+    const Calls now{stage_.testee().attaches().size(), stage_.testee().maps().size(),
                     stage_.wait_log().all().size(), stage_.testee().records().bytes_fed(),
                     stage_.testee().tracer().effects().redirected_calls};
-    return std::exchange(deeds_, now) != now || spin_watch_.ignores_loads();
+    return std::exchange(calls_, now) != now || spin_watch_.ignores_loads();
 }
 
 // The last moment before the kernel loads the word. It is not an access to a page.
@@ -294,7 +294,7 @@ bool Player::is_plain(const GuardHit& hit) {
 // While a thread is held, the accesses of others count: a reservation is published after a number
 // of them.
 bool Player::has_no_more_to_do() const {
-    if (!is_of_the_moves_ || moves_under_way_ > 0 ||
+    if (!plays_moves_only_ || active_moves_ > 0 ||
         std::find(made_.begin(), made_.end(), false) != made_.end())
         return false;
     for (std::uint32_t cpu = 0; cpu < scenario_.cpus; ++cpu) {
@@ -353,19 +353,19 @@ bool Player::has_move_left_at_data() const {
 
 // Before the explored phases, and after the last move unless the whole course is recorded, accesses
 // to the data are not needed.
-bool Player::may_look_at_data() const {
-    return scenario_.looks_at_data && phase_ >= scenario_.first_explored_phase &&
-           (!is_of_the_moves_ || !has_made_a_move() || has_move_left_at_data());
+bool Player::may_guard_data() const {
+    return scenario_.guards_data && phase_ >= scenario_.first_explored_phase &&
+           (!plays_moves_only_ || !has_made_a_move() || has_move_left_at_data());
 }
 
 // In the course after a move, an access to the data may be that of a second move.
 bool Player::has_seen_enough_data() const {
-    return looks_at_data_ && has_made_a_move() && !has_move_left_at_data() &&
-           (is_of_the_moves_ || data_after_a_move_ >= kDataAfterAMove);
+    return guards_data_ && has_made_a_move() && !has_move_left_at_data() &&
+           (plays_moves_only_ || data_after_a_move_ >= kDataAfterAMove);
 }
 
 void Player::stop_looking_at_data() {
-    looks_at_data_ = false;
+    guards_data_ = false;
     stage_.guards().release_data();
 }
 
@@ -382,9 +382,9 @@ bool Player::make_move(const Move& move, const GuardHit& hit) {
 void Player::act_told(const Move& move, pid_t thread) {
     Recorder& recorder = stage_.recorder();
     if (recorder.on()) recorder.producer().begin_move("the suite's move: " + describe(move));
-    ++moves_under_way_;
+    ++active_moves_;
     act(move, thread);
-    --moves_under_way_;
+    --active_moves_;
     recorder.producer().end_move();
 }
 

@@ -45,7 +45,7 @@ struct PlayTrace {
 
 // The part of a play in which the testee is stopped at its accesses: all, or from the first move's
 // phase to the last move. The rest runs as without exploration, and is judged in the same way.
-enum class Course { whole, of_the_moves };
+enum class Course { whole, moves_only };
 
 class Player;
 
@@ -61,7 +61,7 @@ struct Scenario {
     std::uint32_t swaps = 0;
     std::uint32_t first_explored_phase = 0;
     // Also stop at accesses to the data (for small events). Otherwise only at the metadata page.
-    bool looks_at_data = false;
+    bool guards_data = false;
     // Only tear the data of the events, word by word.
     bool tears = false;
     // Only hold one thread after the other, while events of this many bytes arrive; 0: do not hold.
@@ -97,7 +97,7 @@ class Player {
     void settle();
     // While the testee sleeps: performs the next action of a drawn schedule; any other schedule
     // continues if it has moves left. Returns false if the schedule is over.
-    bool go_on();
+    bool perform_next();
 
   private:
     AtGuard on_access(const GuardHit& hit);
@@ -107,7 +107,7 @@ class Player {
     AccessPoint point_of(const BufferAccess& access, BufferIndex buffer) const;
     AccessPoint note(const GuardHit& hit, const BufferAccess& access, BufferIndex buffer);
     void keep(TraceEntry entry);
-    bool is_gap_over();
+    bool note_gap_end();
     bool make_move(const Move& move, const GuardHit& hit);
     void make_moves_asleep();
     // Performs the move, and records the words for the trace.
@@ -118,7 +118,7 @@ class Player {
     void hold(std::uint32_t cpu, pid_t thread, std::uint64_t event_bytes);
     void overtake(std::uint32_t cpu, std::uint64_t further);
     void write_over(std::uint32_t cpu, const Move& move);
-    bool others_go_on(pid_t thread) const;
+    bool others_can_continue(pid_t thread) const;
     void yield(pid_t thread, std::uint64_t accesses);
     void take_turns(const AccessPoint& point, pid_t thread);
     std::optional<pid_t> first_at_turn() const;
@@ -134,7 +134,7 @@ class Player {
     AtGuard cut_phase();
     bool has_no_more_to_do() const;
     bool has_move_left_at_data() const;
-    bool may_look_at_data() const;
+    bool may_guard_data() const;
     bool has_seen_enough_data() const;
     void stop_looking_at_data();
     std::int32_t ordinal_of(pid_t thread);
@@ -159,23 +159,23 @@ class Player {
     std::optional<Turns> turns_;
     std::vector<pid_t> held_;  // for others whose turn it is
     std::set<pid_t> stuck_;    // they had their turn, and made no progress
-    std::uint64_t turns_in_vain_ = 0;
-    bool is_of_the_moves_;  // see Course
-    int moves_under_way_ = 0;
+    std::uint64_t turns_without_progress_ = 0;
+    bool plays_moves_only_;  // see Course
+    int active_moves_ = 0;
     bool is_open_;  // guards stop the testee
     std::vector<Mapped> mapped_;
     // The testee's actions other than accesses: attaches, mappings, waits, bytes of the report, and
     // system calls that access a buffer.
-    struct Deeds {
+    struct Calls {
         std::size_t attaches = 0;
         std::size_t mappings = 0;
         std::size_t waits = 0;
         std::uint64_t report_bytes = 0;
         std::uint64_t redirected_calls = 0;
-        bool operator==(const Deeds&) const = default;
+        bool operator==(const Calls&) const = default;
     };
-    Deeds deeds_;
-    bool looks_at_data_;  // see may_look_at_data
+    Calls calls_;
+    bool guards_data_;  // see may_guard_data
 };
 
 // Describes a move: "before its 2nd read of write_pos on CPU 0 in phase 1, one event is emitted".

@@ -20,7 +20,7 @@ constexpr std::chrono::milliseconds kLongestTurn{1000};
 
 }  // namespace
 
-bool Player::others_go_on(pid_t thread) const {
+bool Player::others_can_continue(pid_t thread) const {
     return std::any_of(threads_.begin(), threads_.end(), [&](pid_t other) {
         return other != thread && !stage_.wait_log().is_waiting(other);
     });
@@ -30,10 +30,10 @@ void Player::yield(pid_t thread, std::uint64_t accesses) {
     const std::uint64_t end = accesses_ + accesses;
     if (thread == 0) return;  // all threads sleep
     stage_.holding().hold_while(
-        thread, [this, thread, end] { return accesses_ < end && others_go_on(thread); });
+        thread, [this, thread, end] { return accesses_ < end && others_can_continue(thread); });
 }
 
-bool Player::go_on() {
+bool Player::perform_next() {
     if (!turns_) {
         std::uint32_t last = 0;
         for (const Move& move : schedule_.moves) last = std::max(last, move.point.phase);
@@ -93,7 +93,7 @@ void Player::yield_turn(const AccessPoint& point, pid_t thread) {
     if (!first) return;
     // It waits for something else, perhaps for the held thread.
     stuck_.insert(*first);
-    ++turns_in_vain_;
+    ++turns_without_progress_;
 }
 
 // Whether the thread has ended, or sleeps elsewhere than on a ring word.
@@ -114,7 +114,7 @@ void Player::take_turns(const AccessPoint& point, pid_t thread) {
             const Move move{point, chosen->action, chosen->parameter, further, chosen->written};
             trace_.drawn.push_back(move);
             act_told(move, thread);
-        } else if (turns_in_vain_ < kInVainAtMost && must_yield_to(thread)) {
+        } else if (turns_without_progress_ < kInVainAtMost && must_yield_to(thread)) {
             yield_turn(point, thread);
         } else if (!turns_->step(thread)) {
             return;

@@ -70,8 +70,8 @@ std::vector<std::size_t> suspects(const PlayedRow& failed) {
 
 // Describes a failure. A row plays many accesses in one process. The failed play is repeated alone,
 // with every step recorded. If it does not fail alone, the schedule has all plays up to it.
-CaseOutcome tell_failure(const Case& the_case, const StageSettings& settings, const Row& row,
-                         const RowSteps& steps, const PlayedRow& failed, bool is_worth_another) {
+CaseOutcome report_failure(const Case& the_case, const StageSettings& settings, const Row& row,
+                           const RowSteps& steps, const PlayedRow& failed, bool is_worth_another) {
     StageSettings told = settings;
     told.record_accesses = told.record_timeline = true;
     std::vector<AccessPoint> points;
@@ -109,7 +109,7 @@ CaseOutcome run_row(const Case& the_case, const StageSettings& settings, const R
                                   std::chrono::steady_clock::now() - begin < kLongestRepeatedRun;
     if (played.outcome.verdict != Verdict::fail || !played.outcome.record || *settings.stop)
         return std::move(played.outcome);
-    return tell_failure(the_case, settings, row, steps, played, is_worth_another);
+    return report_failure(the_case, settings, row, steps, played, is_worth_another);
 }
 
 }  // namespace

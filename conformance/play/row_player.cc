@@ -30,7 +30,7 @@ class RowPlayer {
         : stage_(stage), choice_(choice), begun_(begun) {}
 
     // Whether all walks ended before the access at which they act.
-    bool has_walked_in_vain() const { return !begun_.empty() && !has_acted_; }
+    bool has_walked_without_action() const { return !begun_.empty() && !has_acted_; }
 
     void play(const Steps& steps) {
         for (const Step& step : steps) {
@@ -382,7 +382,7 @@ CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const
     bool has_ended = false;
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
         has_ended = has_ended || stage.testee().has_ended(cpu);
-    if (player.has_walked_in_vain() && !has_ended)
+    if (player.has_walked_without_action() && !has_ended)
         stage.findings().played_in_part(
             "the consumer made no access before which the case acts, so only the rest was played");
     return stage.finish();

@@ -47,7 +47,7 @@ class JsonReader {
     std::size_t word(std::span<const std::string_view> words) const;
     bool is_object() const { return json_.is_object(); }
 
-    // Throws "history.operations[3].cpu is 9; a whole number from 0 to 3 is right".
+    // Throws "history.operations[3].cpu is 9; expected a whole number from 0 to 3".
     [[noreturn]] void fail(const std::string& right) const;
 
   private:

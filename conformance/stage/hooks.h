@@ -58,8 +58,8 @@ class Hooks {
     void set_wake_result(std::int64_t result) { wake_result_ = result; }
     std::int64_t wake_result() const { return wake_result_; }
     // The number of waits that returned that result.
-    std::uint64_t wake_results_told() const { return wake_results_told_; }
-    void count_wake_result() { ++wake_results_told_; }
+    std::uint64_t reported_wake_results() const { return reported_wake_results_; }
+    void count_wake_result() { ++reported_wake_results_; }
 
     // -- For the stage: calls the functions of the case --
     void mapped(const Mapped& event) const {
@@ -97,7 +97,7 @@ class Hooks {
     std::function<void(const FutexWait&, std::uint32_t)> on_wait_;
     std::function<void(const FutexWaitEnd&)> on_wait_end_;
     std::int64_t wake_result_ = 0;
-    std::uint64_t wake_results_told_ = 0;
+    std::uint64_t reported_wake_results_ = 0;
 };
 
 }  // namespace kmes::conformance

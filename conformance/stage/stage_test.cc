@@ -109,7 +109,7 @@ TEST_F(StageLimits, AnEventAfterGuardsWakesASleeper) {
             stage.rings().emit(0, stage.rings().events().make(100));
         }
         stage.wait_asleep();
-        woken = stage.hooks().wake_results_told();
+        woken = stage.hooks().reported_wake_results();
         stage.hooks().set_wake_result(0);
         return stage.finish();
     };

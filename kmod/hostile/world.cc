@@ -38,9 +38,9 @@ constexpr unsigned kSwapsEach = 400;   // events
 constexpr unsigned kMostBuffers = 24;  // all stay mapped and are compared
 
 // One CPU of the world and its twin in this process. Belongs to one thread.
-class Lane {
+class TwinCpu {
   public:
-    Lane(unsigned cpu, Module& module, const WorldOptions& options, Failures& failures)
+    TwinCpu(unsigned cpu, Module& module, const WorldOptions& options, Failures& failures)
         : cpu_(cpu),
           module_(module),
           twin_(twin_options(cpu, options)),
@@ -170,13 +170,13 @@ std::pair<Descriptor, std::uint64_t> attach_to_attacked(const Module& module) {
     throw std::runtime_error("mmap fails with each capacity");
 }
 
-void emit(Lane& lane, const Attackers& attackers, const Options& options, Failures& failures) {
+void emit(TwinCpu& twin, const Attackers& attackers, const Options& options, Failures& failures) {
     try {
         while (failures.is_empty() &&
-               (lane.events() < options.events || !attackers.has_tried_all(options.times)))
-            lane.emit();
-        if (static_cast<int>(lane.cpu()) == options.planted_cpu) lane.plant();
-        lane.check();
+               (twin.events() < options.events || !attackers.has_tried_all(options.times)))
+            twin.emit();
+        if (static_cast<int>(twin.cpu()) == options.planted_cpu) twin.plant();
+        twin.check();
     } catch (const std::exception& error) {
         failures.add(error.what());
     }
@@ -193,24 +193,24 @@ bool play_world(const Options& options) {
     Failures failures;
     Module module(world);
     Attackers attackers(kProcesses, options.seed, [&module] { return attach_to_attacked(module); });
-    std::vector<std::unique_ptr<Lane>> lanes;
+    std::vector<std::unique_ptr<TwinCpu>> twins;
     std::vector<std::thread> threads;
     std::atomic<unsigned> emitting{kCpus};
     for (unsigned cpu = 0; cpu < kCpus; cpu++)
-        lanes.push_back(std::make_unique<Lane>(cpu, module, world, failures));
-    for (const auto& lane : lanes)
-        threads.emplace_back([&, lane = lane.get()] {
-            emit(*lane, attackers, options, failures);
+        twins.push_back(std::make_unique<TwinCpu>(cpu, module, world, failures));
+    for (const auto& twin : twins)
+        threads.emplace_back([&, twin = twin.get()] {
+            emit(*twin, attackers, options, failures);
             emitting--;
         });
     kill_and_restart(attackers, emitting, failures);
     for (std::thread& thread : threads) thread.join();
     const bool is_good = attackers.stop_and_judge();
     std::uint64_t events = 0, checks = 0;
-    for (const auto& lane : lanes) {
-        lane->check();
-        events += lane->events();
-        checks += lane->checks();
+    for (const auto& twin : twins) {
+        twin->check();
+        events += twin->events();
+        checks += twin->checks();
     }
     std::printf("a world of %u CPUs, seed %" PRIu64 ": %" PRIu64 " events, compared %" PRIu64
                 " times\n",

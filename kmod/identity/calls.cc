@@ -56,9 +56,9 @@ void draw(Random& random, std::uint64_t capacity, Drawn* drawn) {
 
 }  // namespace
 
-void Player::call_one(Lane& lane, Random& random) {
+void Player::call_one(CpuState& cpu_state, Random& random) {
     Drawn drawn;
-    draw(random, userspace_.state(lane.cpu).capacity, &drawn);
+    draw(random, userspace_.state(cpu_state.cpu).capacity, &drawn);
     kmes_test_operation operation{};
     operation.verb = KMES_TEST_CALL;
     operation.type_address = address_of(drawn.entry.type);
@@ -66,16 +66,16 @@ void Player::call_one(Lane& lane, Random& random) {
     operation.payload_address = address_of(drawn.entry.payload);
     operation.payload_len = drawn.entry.payload_len;
     operation.origin_class = static_cast<__u32>(random.below(3));
-    operate(lane, operation);
+    operate(cpu_state, operation);
 }
 
-void Player::call_batch(Lane& lane, Random& random) {
+void Player::call_batch(CpuState& cpu_state, Random& random) {
     static constexpr std::uint64_t kCounts[] = {0, 1, 2, 3, 7, 20, 64, 256, 257};
     const std::uint64_t count = kCounts[random.below(std::size(kCounts))];
     std::deque<Drawn> drawn(count);
     std::vector<kmes_emit_entry> entries;
     for (Drawn& one : drawn) {
-        draw(random, userspace_.state(lane.cpu).capacity, &one);
+        draw(random, userspace_.state(cpu_state.cpu).capacity, &one);
         // A batch ends at its first bad entry. A copy of the first entry makes longer batches
         // likely.
         if (entries.size() > 2 && random.chance(80)) one.entry = entries[0];
@@ -86,35 +86,35 @@ void Player::call_batch(Lane& lane, Random& random) {
     operation.payload_address = random.chance(4) ? kBadAddress : address_of(entries.data());
     operation.payload_len = count;
     operation.origin_class = static_cast<__u32>(random.below(3));
-    operate(lane, operation);
+    operate(cpu_state, operation);
 }
 
 Played Player::play_calls(std::uint64_t seed, unsigned operations) {
     Random random(seed);
     for (unsigned i = 0; i < operations && !played_.difference; i++) {
-        Lane& lane = lanes_[random.below(lanes_.size())];
+        CpuState& cpu_state = cpu_states_[random.below(cpu_states_.size())];
         where_ = "emit call " + std::to_string(i) + " of seed " + std::to_string(seed);
         const std::uint64_t kind = random.below(20);
         if (kind < 12) {
-            call_one(lane, random);
+            call_one(cpu_state, random);
         } else if (kind < 17) {
-            call_batch(lane, random);
+            call_batch(cpu_state, random);
         } else if (kind == 17) {
             // Nested in a reservation: -EBUSY.
-            perform_event(lane, props::Operation(props::Verb::reserve));
-            call_one(lane, random);
-            call_batch(lane, random);
-            perform_close(lane, props::Operation(props::Verb::commit));
+            perform_event(cpu_state, props::Operation(props::Verb::reserve));
+            call_one(cpu_state, random);
+            call_batch(cpu_state, random);
+            perform_close(cpu_state, props::Operation(props::Verb::commit));
         } else if (kind == 18) {
-            set_need_wake(lane, static_cast<std::uint8_t>(random.below(3)));
-        } else if (lane.buffers < 12) {
+            set_need_wake(cpu_state, static_cast<std::uint8_t>(random.below(3)));
+        } else if (cpu_state.buffers < 12) {
             props::Operation resize(props::Verb::resize);
             resize.set(props::Key::capacity, 4096ull << random.below(4));
-            perform_swap(lane, resize);
+            perform_swap(cpu_state, resize);
         }
     }
-    for (Lane& lane : lanes_) end(lane);
-    played_.buffers = lanes_.size();
+    for (CpuState& cpu_state : cpu_states_) end(cpu_state);
+    played_.buffers = cpu_states_.size();
     played_.table = userspace_.table();
     return played_;
 }

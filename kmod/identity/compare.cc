@@ -31,26 +31,26 @@ void Player::differ(unsigned cpu, const std::string& what) {
         played_.difference = where_ + ": CPU " + std::to_string(cpu) + ": " + what;
 }
 
-std::int64_t Player::operate(Lane& lane, kmes_test_operation operation) {
-    operation.cpu = lane.cpu;
+std::int64_t Player::operate(CpuState& cpu_state, kmes_test_operation operation) {
+    operation.cpu = cpu_state.cpu;
     kmes_test_operation module = operation;
     const std::int64_t in_userspace = userspace_.operate(operation);
     const std::int64_t in_module = module_.operate(module);
     plant();
     played_.operations++;
     if (in_userspace != in_module)
-        differ(lane.cpu, "returned " + std::to_string(in_module) + " in the module, " +
-                             std::to_string(in_userspace) + " in userspace");
+        differ(cpu_state.cpu, "returned " + std::to_string(in_module) + " in the module, " +
+                                  std::to_string(in_userspace) + " in userspace");
     if (operation.verb == KMES_TEST_CALL_BATCH && operation.value != module.value)
-        differ(lane.cpu, "emitted " + std::to_string(module.value) + " in the module, " +
-                             std::to_string(operation.value) + " in userspace");
+        differ(cpu_state.cpu, "emitted " + std::to_string(module.value) + " in the module, " +
+                                  std::to_string(operation.value) + " in userspace");
     const bool is_swapped = operation.verb == KMES_TEST_SWAP || operation.verb == KMES_TEST_CHANGE;
     // After a swap, the caller first adds the new buffer to both sides, and then compares.
     if (!is_swapped || in_userspace) check_all();
     return in_userspace;
 }
 
-void Player::write(Lane& lane, std::size_t buffer, std::uint64_t offset, const void* bytes,
+void Player::write(CpuState& cpu_state, std::size_t buffer, std::uint64_t offset, const void* bytes,
                    std::uint64_t length) {
     kmes_test_operation operation{};
     operation.verb = KMES_TEST_WRITE;
@@ -58,28 +58,28 @@ void Player::write(Lane& lane, std::size_t buffer, std::uint64_t offset, const v
     operation.offset = offset;
     operation.payload_address = address_of(bytes);
     operation.bytes = length;
-    operate(lane, operation);
+    operate(cpu_state, operation);
 }
 
 void Player::plant() {
     if (!plant_ || plant_->at_operation != played_.operations) return;
-    const std::span<std::uint8_t> mapping = module_.mapping(0, lanes_[0].buffers - 1);
+    const std::span<std::uint8_t> mapping = module_.mapping(0, cpu_states_[0].buffers - 1);
     const std::uint64_t offset = plant_->offset % mapping.size();
     const std::uint8_t other = mapping[offset] ^ 0x10;
     kmes_test_operation operation{};
     operation.verb = KMES_TEST_WRITE;
-    operation.buffer = static_cast<__u32>(lanes_[0].buffers - 1);
+    operation.buffer = static_cast<__u32>(cpu_states_[0].buffers - 1);
     operation.offset = offset;
     operation.payload_address = address_of(&other);
     operation.bytes = 1;
     module_.operate(operation);
 }
 
-void Player::take_new_buffer(Lane& lane) {
-    lane.buffers++;
-    lane.true_sizes.clear();
-    userspace_.take_new_buffer(lane.cpu);
-    module_.take_new_buffer(lane.cpu);
+void Player::take_new_buffer(CpuState& cpu_state) {
+    cpu_state.buffers++;
+    cpu_state.true_sizes.clear();
+    userspace_.take_new_buffer(cpu_state.cpu);
+    module_.take_new_buffer(cpu_state.cpu);
     check_attach();
     check_all();
 }
@@ -89,13 +89,13 @@ void Player::take_new_buffer(Lane& lane) {
 void Player::check_attach() {
     int error = 0;
     const std::vector<Descriptor> fds = module_.attach(&error);
-    const bool is_boot =
-        std::any_of(lanes_.begin(), lanes_.end(), [](const Lane& lane) { return lane.is_boot; });
+    const bool is_boot = std::any_of(cpu_states_.begin(), cpu_states_.end(),
+                                     [](const CpuState& cpu_state) { return cpu_state.is_boot; });
     if (error != (is_boot ? EAGAIN : 0))
         differ(0, "attach returns error " + std::to_string(error) +
                       (is_boot ? " in the boot phase" : " after the boot phase"));
     for (std::size_t cpu = 0; cpu < fds.size(); cpu++) {
-        const std::size_t current = lanes_[cpu].buffers - 1;
+        const std::size_t current = cpu_states_[cpu].buffers - 1;
         const DeviceMapping mapping(fds[cpu].get(), userspace_.state(cpu).capacity);
         if (mapping.inode() != module_.inode(cpu, current))
             differ(cpu, "attach does not return the current buffer");
@@ -106,10 +106,10 @@ void Player::check_attach() {
 }
 
 void Player::check_all() {
-    for (const Lane& lane : lanes_) {
-        check_state(lane.cpu);
-        for (std::size_t buffer = 0; buffer < lane.buffers; buffer++)
-            check_mapping(lane.cpu, buffer);
+    for (const CpuState& cpu_state : cpu_states_) {
+        check_state(cpu_state.cpu);
+        for (std::size_t buffer = 0; buffer < cpu_state.buffers; buffer++)
+            check_mapping(cpu_state.cpu, buffer);
     }
 }
 
@@ -126,7 +126,7 @@ void Player::check_state(unsigned cpu) {
         {"generation", ours.generation, theirs.generation},
         {"sequence", ours.sequence, theirs.sequence},
         {"futex_counter", ours.futex_counter, theirs.futex_counter},
-        {"is_boot", lanes_[cpu].is_boot, theirs.is_boot},
+        {"is_boot", cpu_states_[cpu].is_boot, theirs.is_boot},
         {"events", mine.events, other.events},
         {"bytes", mine.bytes, other.bytes},
         {"dropped", mine.dropped, other.dropped},

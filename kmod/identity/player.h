@@ -48,7 +48,7 @@ class Player {
 
   private:
     // The state of one CPU that decides whether an operation applies (docs/script-format.md).
-    struct Lane {
+    struct CpuState {
         const props::Script* script = nullptr;
         unsigned cpu = 0;
         std::size_t next = 0;
@@ -59,28 +59,28 @@ class Player {
         std::map<std::uint64_t, std::uint64_t> true_sizes;  // of corrupt events, by position
     };
 
-    void perform(Lane& lane, const props::Operation& operation);
-    void perform_event(Lane& lane, const props::Operation& operation);
-    void perform_batch(Lane& lane, const props::Operation& operation);
-    void perform_fill(Lane& lane, const props::Operation& operation);
-    void perform_close(Lane& lane, const props::Operation& operation);
-    void perform_swap(Lane& lane, const props::Operation& operation);
-    void perform_piece(Lane& lane, const props::Operation& operation);
-    void perform_nudge(Lane& lane, const props::Operation& operation);
-    void perform_world(Lane& lane, const props::Operation& operation);
-    void corrupt(Lane& lane, const props::Operation& operation);
-    void set_need_wake(Lane& lane, std::uint8_t need_wake);
-    void end(Lane& lane);
+    void perform(CpuState& cpu_state, const props::Operation& operation);
+    void perform_event(CpuState& cpu_state, const props::Operation& operation);
+    void perform_batch(CpuState& cpu_state, const props::Operation& operation);
+    void perform_fill(CpuState& cpu_state, const props::Operation& operation);
+    void perform_close(CpuState& cpu_state, const props::Operation& operation);
+    void perform_swap(CpuState& cpu_state, const props::Operation& operation);
+    void perform_piece(CpuState& cpu_state, const props::Operation& operation);
+    void perform_nudge(CpuState& cpu_state, const props::Operation& operation);
+    void perform_world(CpuState& cpu_state, const props::Operation& operation);
+    void corrupt(CpuState& cpu_state, const props::Operation& operation);
+    void set_need_wake(CpuState& cpu_state, std::uint8_t need_wake);
+    void end(CpuState& cpu_state);
 
-    void call_one(Lane& lane, props::Random& random);
-    void call_batch(Lane& lane, props::Random& random);
+    void call_one(CpuState& cpu_state, props::Random& random);
+    void call_batch(CpuState& cpu_state, props::Random& random);
 
     // Applies the operation to both sides, and compares the results, which it returns.
-    std::int64_t operate(Lane& lane, kmes_test_operation operation);
-    void write(Lane& lane, std::size_t buffer, std::uint64_t offset, const void* bytes,
+    std::int64_t operate(CpuState& cpu_state, kmes_test_operation operation);
+    void write(CpuState& cpu_state, std::size_t buffer, std::uint64_t offset, const void* bytes,
                std::uint64_t length);
-    void set_clock(Lane& lane);
-    void take_new_buffer(Lane& lane);
+    void set_clock(CpuState& cpu_state);
+    void take_new_buffer(CpuState& cpu_state);
     void check_attach();
     void check_all();
     void check_state(unsigned cpu);
@@ -89,7 +89,7 @@ class Player {
     void skip() { played_.skipped++; }
     void differ(unsigned cpu, const std::string& what);
 
-    std::vector<Lane> lanes_;
+    std::vector<CpuState> cpu_states_;
     WorldOptions options_;
     Userspace userspace_;
     Module module_;

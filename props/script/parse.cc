@@ -230,7 +230,7 @@ bool read_keys(Line& line, const VerbRule& rule, Operation& operation) {
                              keys_that(rule));
         }
         bool& again = is_type ? type_seen : seen[static_cast<std::size_t>(key->key)];
-        if (again) return line.fail(shown(name) + " stands twice; once is right");
+        if (again) return line.fail(shown(name) + " occurs twice; expected once");
         again = true;
         std::uint64_t value = 0;
         if (is_type ? !line.type(operation.type) : !line.value_of(rule, *key, value)) return false;
