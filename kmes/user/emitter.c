@@ -251,20 +251,32 @@ static bool ends_connection(int error) {
     return error == -ENOSYS || error == -ECONNRESET || error == -ETIMEDOUT || error == -EPROTO;
 }
 
-/* Call it with the lock: a connection serves one request at a time. */
+/* A request of an emitter, with its lock: a connection serves one request at a time. */
+struct socket_call {
+    struct kmes_emitter* emitter;
+    const struct request* request;
+};
+
+static int connect_if_necessary(void* call) {
+    struct kmes_emitter* emitter = ((const struct socket_call*)call)->emitter;
+    int error = is_connected(emitter) ? 0 : connect_again(emitter);
+
+    return error ? error : emitter->fd;
+}
+
+static int ask_on(void* call, int fd) {
+    const struct socket_call* socket = (const struct socket_call*)call;
+    int error = socket->request->by_descriptor(socket->request, WAY_SOCKET, fd);
+
+    socket->emitter->used_ns = kmes_clock_monotonic_ns();
+    if (ends_connection(error)) drop_fd(socket->emitter);
+    return error;
+}
+
 static int ask_by_socket(struct kmes_emitter* emitter, const struct request* request) {
-    int attempt;
+    struct socket_call call = {emitter, request};
 
-    for (attempt = 0; attempt < KMES_SOCKET_ATTEMPTS; attempt++) {
-        int error = is_connected(emitter) ? 0 : connect_again(emitter);
-
-        if (error) return error;
-        error = request->by_descriptor(request, WAY_SOCKET, emitter->fd);
-        emitter->used_ns = kmes_clock_monotonic_ns();
-        if (ends_connection(error)) drop_fd(emitter);
-        if (error != -ENOSYS) return error;
-    }
-    return -ENOSYS;
+    return kmes_socket_attempt(connect_if_necessary, ask_on, &call);
 }
 
 /* The file has no state, so the calls of several threads run in parallel. */

@@ -22,9 +22,11 @@ class KeptFd {
         dev_t device = 0;
         ino_t inode = 0;
 
-        bool is_file(const struct stat& status) const {
-            return status.st_dev == device && status.st_ino == inode;
-        }
+        Identity() = default;
+        explicit Identity(const struct stat& status)
+            : device(status.st_dev), inode(status.st_ino) {}
+        bool operator==(const Identity&) const = default;
+        bool is_file(const struct stat& status) const { return *this == Identity(status); }
     };
 
     KeptFd() = default;
@@ -32,7 +34,7 @@ class KeptFd {
     explicit KeptFd(int fd) : fd_(fd) {
         struct stat status = {};
 
-        if (fd_ >= 0 && fstat(fd_, &status) == 0) identity_ = {status.st_dev, status.st_ino};
+        if (fd_ >= 0 && fstat(fd_, &status) == 0) identity_ = Identity(status);
     }
     KeptFd(KeptFd&& other) noexcept
         : fd_(std::exchange(other.fd_, -1)), identity_(other.identity_) {}

@@ -55,6 +55,13 @@ struct kmes_socket_identity {
 #define KMES_SOCKET_ATTEMPTS 4
 
 /*
+ * One request with these attempts. `connect` returns a descriptor or an error, which ends the
+ * attempts. `request` uses the connection. Its -ENOSYS means that the connection ended before the
+ * server had read the request, and begins the next attempt. Returns the last result.
+ */
+int kmes_socket_attempt(int (*connect)(void* call), int (*request)(void* call, int fd), void* call);
+
+/*
  * One request each, over its own connection (socket_client.c). -ENOSYS: no process listens. -EPERM:
  * the permissions of the socket forbid it, or another user serves an abstract name. -EPROTO: the
  * reply is malformed, or kmes_check_buffer_files rejects the files. Others: -ETIMEDOUT, and for the

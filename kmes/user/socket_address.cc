@@ -50,15 +50,13 @@ struct Address {
     const struct sockaddr* get() const { return reinterpret_cast<const struct sockaddr*>(&socket); }
 };
 
-bool is_same_file(const struct stat& a, const struct stat& b) {
-    return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
-}
-
 // -- What a forked child closes ----------------------------------------------------------------
 
 struct Listening {
-    int fd;
-    struct stat status;
+    int number;
+    KeptFd::Identity file;
+
+    bool operator==(const Listening&) const = default;
 };
 
 // Fork waits for this lock, so that a child finds a consistent list.
@@ -74,7 +72,7 @@ void close_in_child() {
         struct stat status = {};
 
         // The number may be another file by now.
-        if (fstat(entry.fd, &status) == 0 && is_same_file(status, entry.status)) close(entry.fd);
+        if (fstat(entry.number, &status) == 0 && entry.file.is_file(status)) close(entry.number);
     }
     listening().clear();
     kmes_fork_lock_release(&listening_lock);
@@ -98,13 +96,14 @@ class ListeningGuard {
 
 int make_socket() {
     ListeningGuard guard;
-    Listening entry = {};
+    struct stat status = {};
 
     listening().reserve(listening().size() + 1);
-    entry.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (entry.fd < 0 || fstat(entry.fd, &entry.status) != 0) fail_address(errno, "cannot make one");
-    listening().push_back(entry);
-    return entry.fd;
+    const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    if (fd < 0 || fstat(fd, &status) != 0) fail_address(errno, "cannot make one");
+    listening().push_back({fd, KeptFd::Identity(status)});
+    return fd;
 }
 
 int socket_option(int fd, int option) {
@@ -127,26 +126,23 @@ const char* why_not_served(int fd) {
 
 void take_socket(int fd) {
     ListeningGuard guard;
-    Listening entry = {fd, {}};
+    struct stat status = {};
 
     listening().reserve(listening().size() + 1);
-    if (fstat(fd, &entry.status) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
+    if (fstat(fd, &status) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0 ||
         fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
         fail_address(errno, "cannot use the passed descriptor " + std::to_string(fd));
-    listening().push_back(entry);
+    listening().push_back({fd, KeptFd::Identity(status)});
 }
 
 // A child would inherit the socket until it is closed. After that its number may be another file.
 void close_listening(KeptFd* fd) {
-    const int number = fd->number();
-    const KeptFd::Identity identity = fd->identity();
+    const Listening closed = {fd->number(), fd->identity()};
 
     fd->close();
     ListeningGuard guard;
 
-    std::erase_if(listening(), [number, &identity](const Listening& entry) {
-        return entry.fd == number && identity.is_file(entry.status);
-    });
+    std::erase(listening(), closed);
 }
 
 // Returns the error of a connect by a socket of another type. It makes no connection: EPROTOTYPE if
@@ -172,7 +168,7 @@ int connect_in_vain_as_owner(const std::string& path, const struct stat& status)
     int error = EACCES;
 
     if (file < 0) return error;
-    if (fstat(file, &now) == 0 && is_same_file(now, status) &&
+    if (fstat(file, &now) == 0 && KeptFd::Identity(now).is_file(status) &&
         chmod(opened.c_str(), (status.st_mode & 07777) | S_IWUSR) == 0) {
         error = connect_in_vain(opened);
         chmod(opened.c_str(), status.st_mode & 07777);
@@ -241,7 +237,7 @@ class AddressLock {
     static AddressLock* holder(const struct stat& status) {
         for (AddressLock* lock : locks()) {
             // A forked child has a copy of the list, but none of the locks.
-            if (lock->pid_ == getpid() && is_same_file(lock->status_, status)) return lock;
+            if (lock->pid_ == getpid() && lock->file_.is_file(status)) return lock;
         }
         return nullptr;
     }
@@ -249,7 +245,7 @@ class AddressLock {
     bool is_at_path() const {
         struct stat there = {};
 
-        return lstat(path_.c_str(), &there) == 0 && is_same_file(there, status_);
+        return lstat(path_.c_str(), &there) == 0 && file_.is_file(there);
     }
 
     // In a sticky folder the kernel rejects O_CREAT without O_EXCL for the file of another user.
@@ -266,18 +262,20 @@ class AddressLock {
     // False: the file is another one by now.
     bool try_once(const std::string& path) {
         struct flock whole = {};
+        struct stat status = {};
 
-        if (stat(path_.c_str(), &status_) == 0 && holder(status_)) fail_in_use(path);
+        if (stat(path_.c_str(), &status) == 0 && holder(status)) fail_in_use(path);
         locks().reserve(locks().size() + 1);
         int fd = open_file();
 
         if (fd < 0 && errno == EEXIST) return false;
         if (fd < 0) fail_address(errno, "cannot open the lock file " + path_);
-        if (fstat(fd, &status_) == 0 && S_ISREG(status_.st_mode)) {
-            if (AddressLock* other = holder(status_)) {
+        if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+            if (AddressLock* other = holder(status)) {
                 other->fds_.emplace_back(fd);  // a close would drop the lock
                 fail_in_use(path);
             }
+            file_ = KeptFd::Identity(status);
             whole.l_type = F_WRLCK;
             whole.l_whence = SEEK_SET;
             if (fcntl(fd, F_SETLK, &whole) == 0) {
@@ -301,7 +299,7 @@ class AddressLock {
 
     const std::string path_;
     const pid_t pid_ = getpid();
-    struct stat status_ = {};
+    KeptFd::Identity file_;
     std::vector<KeptFd> fds_;
 };
 
@@ -371,17 +369,14 @@ void ListeningAddress::bind_path(const std::string& address, unsigned mode) {
     }
     if (lstat(address.c_str(), &status) != 0) fail_address(errno, "cannot find " + address);
     path_ = address;
-    path_device_ = status.st_dev;
-    path_inode_ = status.st_ino;
+    path_file_ = KeptFd::Identity(status);
     if ((status.st_mode & 07777) != mode &&
         fchmodat(AT_FDCWD, address.c_str(), mode, AT_SYMLINK_NOFOLLOW) != 0)
         fail_address(errno, "cannot set the permissions of " + address);
     if (listen(fd_.number(), kBacklog) != 0) fail_address(errno, "cannot listen at " + address);
     // A producer of an earlier version knows no lock, and may have taken the path for that of a
     // dead one.
-    if (lstat(address.c_str(), &status) != 0 || status.st_dev != path_device_ ||
-        status.st_ino != path_inode_)
-        fail_in_use(address);
+    if (lstat(address.c_str(), &status) != 0 || !path_file_.is_file(status)) fail_in_use(address);
 }
 
 void ListeningAddress::note_name() {
@@ -401,8 +396,7 @@ void ListeningAddress::wake_poll() const {
 void ListeningAddress::release() {
     struct stat status = {};
 
-    if (!path_.empty() && lstat(path_.c_str(), &status) == 0 && status.st_dev == path_device_ &&
-        status.st_ino == path_inode_)
+    if (!path_.empty() && lstat(path_.c_str(), &status) == 0 && path_file_.is_file(status))
         unlink(path_.c_str());
     path_.clear();
     lock_.reset();

@@ -78,8 +78,7 @@ class ListeningAddress {
     bool is_abstract_ = false;
     bool is_passed_ = false;
     std::string path_;  // bound; empty if there is nothing to remove
-    uint64_t path_device_ = 0;
-    uint64_t path_inode_ = 0;
+    KeptFd::Identity path_file_;
     std::unique_ptr<AddressLock> lock_;
 };
 

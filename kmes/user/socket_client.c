@@ -195,33 +195,50 @@ static int receive_packet(int fd, struct kmes_socket_reply* reply,
     return error;
 }
 
-/* Sends a request without a body on a new connection, and returns its descriptor. */
-static int send_request_once(const struct kmes_socket_request* request, unsigned limit_ms) {
-    struct iovec piece = {(void*)(__UINTPTR_TYPE__)request, sizeof(*request)};
+int kmes_socket_attempt(int (*connect)(void* call), int (*request)(void* call, int fd),
+                        void* call) {
+    int attempt, result = -ENOSYS;
+
+    for (attempt = 0; attempt < KMES_SOCKET_ATTEMPTS && result == -ENOSYS; attempt++) {
+        int fd = connect(call);
+
+        if (fd < 0) return fd;
+        result = request(call, fd);
+    }
+    return result;
+}
+
+/* A request without a body. */
+struct plain_request {
+    struct kmes_socket_request request;
+    unsigned limit_ms;
+};
+
+static int connect_for_plain(void* call) {
+    return open_connection(producer_address(), ((const struct plain_request*)call)->limit_ms);
+}
+
+/* Returns the connection. */
+static int send_plain(void* call, int fd) {
+    struct iovec piece = {&((struct plain_request*)call)->request,
+                          sizeof(struct kmes_socket_request)};
     struct msghdr message;
-    int fd = open_connection(producer_address(), limit_ms);
     int error;
 
-    if (fd < 0) return fd;
     memset(&message, 0, sizeof(message));
     message.msg_iov = &piece;
     message.msg_iovlen = 1;
     error = send_packet(fd, &message);
     if (!error) return fd;
     close(fd);
-    return error == -ENOSYS ? -EAGAIN : error;
+    return error;
 }
 
+/* Sends the request on a new connection, and returns its descriptor. */
 static int send_request(enum kmes_socket_operation operation, __u32 cpu, unsigned limit_ms) {
-    const struct kmes_socket_request request = {KMES_SOCKET_MAGIC, operation, cpu, 0, 0, 0};
-    int attempt;
+    struct plain_request call = {{KMES_SOCKET_MAGIC, operation, cpu, 0, 0, 0}, limit_ms};
 
-    for (attempt = 0; attempt < KMES_SOCKET_ATTEMPTS; attempt++) {
-        int fd = send_request_once(&request, limit_ms);
-
-        if (fd != -EAGAIN) return fd;
-    }
-    return -ENOSYS;
+    return kmes_socket_attempt(connect_for_plain, send_plain, &call);
 }
 
 static int make_attachment(struct kmes_socket_attachment* attachment, __u32 count) {
@@ -509,20 +526,37 @@ int kmes_socket_emit_on(int fd, const char* type, __u16 type_len, const void* pa
     return error ? error : receive_plain(fd, &reply);
 }
 
-int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
-    int error = check_emit(type_len, payload_len);
-    int attempt;
+/* The arguments of an emission. */
+struct emission {
+    const char* type;
+    const void* payload;
+    const struct kmes_emit_entry* entries;
+    __u32* emitted;
+    __u32 payload_len;
+    __u32 count;
+    __u16 type_len;
+};
 
-    if (error) return error;
-    for (attempt = 0; attempt < KMES_SOCKET_ATTEMPTS; attempt++) {
-        int fd = kmes_socket_connect(producer_address());
+static int connect_for_emission(void* call) {
+    (void)call;
+    return kmes_socket_connect(producer_address());
+}
 
-        if (fd < 0) return fd;
-        error = kmes_socket_emit_on(fd, type, type_len, payload, payload_len);
-        close(fd);
-        if (error != -ENOSYS) break;
-    }
+static int emit_and_close(void* call, int fd) {
+    const struct emission* emission = (const struct emission*)call;
+    int error = kmes_socket_emit_on(fd, emission->type, emission->type_len, emission->payload,
+                                    emission->payload_len);
+
+    close(fd);
     return error;
+}
+
+int kmes_socket_emit(const char* type, __u16 type_len, const void* payload, __u32 payload_len) {
+    struct emission emission = {
+        .type = type, .payload = payload, .payload_len = payload_len, .type_len = type_len};
+    int error = check_emit(type_len, payload_len);
+
+    return error ? error : kmes_socket_attempt(connect_for_emission, emit_and_close, &emission);
 }
 
 /* Sets the number of emitted entries. A credible reply has all of them without an error, and fewer
@@ -560,20 +594,21 @@ int kmes_socket_emit_batch_on(int fd, const struct kmes_emit_entry* entries, __u
     return error ? error : receive_emitted(fd, count, emitted);
 }
 
+static int emit_batch_and_close(void* call, int fd) {
+    const struct emission* emission = (const struct emission*)call;
+    int error =
+        kmes_socket_emit_batch_on(fd, emission->entries, emission->count, emission->emitted);
+
+    close(fd);
+    return error;
+}
+
 int kmes_socket_emit_batch(const struct kmes_emit_entry* entries, __u32 count, __u32* emitted) {
+    struct emission emission = {.entries = entries, .emitted = emitted, .count = count};
     int error = check_batch(count);
-    int attempt;
 
     if (!emitted) return -EFAULT;
     *emitted = 0;
-    if (error) return error;
-    for (attempt = 0; attempt < KMES_SOCKET_ATTEMPTS; attempt++) {
-        int fd = kmes_socket_connect(producer_address());
-
-        if (fd < 0) return fd;
-        error = kmes_socket_emit_batch_on(fd, entries, count, emitted);
-        close(fd);
-        if (error != -ENOSYS) break;
-    }
-    return error;
+    return error ? error
+                 : kmes_socket_attempt(connect_for_emission, emit_batch_and_close, &emission);
 }

@@ -205,7 +205,9 @@ short SocketConnection::wanted_events() const {
 
 SocketConnection::Step SocketConnection::on_ready(short events, std::vector<std::byte>* scratch,
                                                   uint64_t now_ms) {
-    if (events & (POLLERR | POLLNVAL) || fd_.get() < 0) return Step::kOver;
+    const int fd = fd_.get();
+
+    if (events & (POLLERR | POLLNVAL) || fd < 0) return Step::kOver;
     if (is_delayed_) return events & POLLHUP ? Step::kOver : Step::kGoesOn;
     if (!has_reply_ && (events & (POLLIN | POLLHUP))) {
         Received received;
@@ -213,23 +215,23 @@ SocketConnection::Step SocketConnection::on_ready(short events, std::vector<std:
 
         // receive() ends it too. But a worker would also close it, and its unread descriptors would
         // be forgotten.
-        if (unread_descriptors() > 0) return Step::kOver;
-        if (peek(&request) == Next::kDescriptors || may_wait(request)) return Step::kMayWait;
-        if (!receive(&received, scratch)) return Step::kOver;
+        if (unread_descriptors(fd) > 0) return Step::kOver;
+        if (peek(fd, &request) == Next::kDescriptors || may_wait(request)) return Step::kMayWait;
+        if (!receive(fd, &received, scratch)) return Step::kOver;
         if (received.bytes()) handle(received, {scratch->data(), received.bytes()});
     }
     last_active_ms_ = now_ms;
-    return send_reply() ? Step::kGoesOn : Step::kOver;
+    return send_reply(fd) ? Step::kGoesOn : Step::kOver;
 }
 
 bool SocketConnection::receive_by_worker(std::vector<std::byte>* scratch, uint64_t now_ms) {
     Received received;
-    bool goes_on = receive(&received, scratch);  // its destructor can block
+    bool goes_on = receive(fd_.get(), &received, scratch);  // its destructor can block
 
     if (!goes_on || !gate_->enter()) return false;
     try {
         if (received.bytes()) handle(received, {scratch->data(), received.bytes()});
-        goes_on = send_reply();
+        goes_on = send_reply(fd_.get());  // looked at again: the worker may have waited
     } catch (const std::bad_alloc&) {
         goes_on = false;
     }
@@ -241,7 +243,7 @@ bool SocketConnection::receive_by_worker(std::vector<std::byte>* scratch, uint64
 // Peeks at the next packet without receiving its descriptors, for which there is no room. The
 // credentials of SO_PASSCRED distinguish an empty packet from the end of the connection. `request`:
 // its first bytes.
-SocketConnection::Next SocketConnection::peek(struct kmes_socket_request* request) {
+SocketConnection::Next SocketConnection::peek(int fd, struct kmes_socket_request* request) {
     alignas(struct cmsghdr) char room[kCredentialsRoom] = {};
     struct iovec piece = {request, sizeof(*request)};
     struct msghdr message = {};
@@ -252,7 +254,7 @@ SocketConnection::Next SocketConnection::peek(struct kmes_socket_request* reques
         message.msg_iovlen = 1;
         message.msg_control = room;
         message.msg_controllen = sizeof(room);
-        got = recvmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_PEEK);
+        got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_PEEK);
         // A peer that closes with our reply unread leaves ECONNRESET, which comes once, and before
         // the packets that it has sent.
     } while (got < 0 && (errno == EINTR || errno == ECONNRESET));
@@ -272,27 +274,32 @@ bool SocketConnection::may_wait(const struct kmes_socket_request& request) const
 
 void SocketConnection::refuse_unread(int error) {
     reply_and_close(error);
-    send_reply();
+    send_reply(fd_.get());
 }
 
 // After shutdown no packet can come any more.
 bool SocketConnection::close_if_empty() {
+    const int fd = fd_.get();
     struct kmes_socket_request first;
 
-    shutdown(fd_.get(), SHUT_RDWR);
+    shutdown(fd, SHUT_RDWR);
     for (;;) {
-        Next next = peek(&first);
+        Next next = peek(fd, &first);
 
         if (next == Next::kDescriptors) return false;
         if (next == Next::kNothing) break;
-        recv(fd_.get(), &first, 1, MSG_DONTWAIT);
+        recv(fd, &first, 1, MSG_DONTWAIT);
     }
     fd_.close();
     return true;
 }
 
 size_t SocketConnection::unread_descriptors() {
-    if (sent_descriptors_ > 0 && !is_waiting_to_be_read()) sent_descriptors_ = 0;
+    return sent_descriptors_ > 0 ? unread_descriptors(fd_.get()) : 0;
+}
+
+size_t SocketConnection::unread_descriptors(int fd) {
+    if (sent_descriptors_ > 0 && !is_waiting_to_be_read(fd)) sent_descriptors_ = 0;
     return sent_descriptors_;
 }
 
@@ -303,7 +310,7 @@ size_t SocketConnection::delayed_descriptors() const {
 bool SocketConnection::send_delayed(uint64_t now_ms) {
     is_delayed_ = false;
     last_active_ms_ = now_ms;
-    return send_reply();
+    return send_reply(fd_.get());
 }
 
 void SocketConnection::refuse_delayed(int error) {
@@ -323,8 +330,7 @@ void SocketConnection::abandon() {
 
 // Replies that their client does not read would accumulate in the socket, with descriptors in
 // flight (unread_shares.h).
-bool SocketConnection::is_waiting_to_be_read() const {
-    const int fd = fd_.get();
+bool SocketConnection::is_waiting_to_be_read(int fd) {
     int bytes = 0;
 
     if (fd < 0) return false;
@@ -332,11 +338,11 @@ bool SocketConnection::is_waiting_to_be_read() const {
 }
 
 // False: over, without a reply. A request of 0 bytes: none was there.
-bool SocketConnection::receive(Received* received, std::vector<std::byte>* scratch) {
-    ssize_t got = received->take(fd_.get(), scratch);
+bool SocketConnection::receive(int fd, Received* received, std::vector<std::byte>* scratch) {
+    ssize_t got = received->take(fd, scratch);
 
     if (got < 0) return got == -EAGAIN || got == -EINTR;
-    return got != 0 && !is_waiting_to_be_read();
+    return got != 0 && !is_waiting_to_be_read(fd);
 }
 
 void SocketConnection::handle(const Received& received, std::span<const std::byte> packet) {
@@ -515,7 +521,7 @@ void SocketConnection::serve_emit_batch(const struct kmes_socket_request& reques
 
 // Sends the next packet of a reply; an attach may need several. Returns 0 or a negative error
 // number.
-int SocketConnection::send_packet() {
+int SocketConnection::send_packet(int fd) {
     const size_t count =
         std::min<size_t>(attachment_.buffers.size() - sent_, KMES_SOCKET_CPUS_PER_PACKET);
     alignas(struct cmsghdr) char room[CMSG_SPACE(2 * KMES_SOCKET_CPUS_PER_PACKET * sizeof(int))];
@@ -544,7 +550,7 @@ int SocketConnection::send_packet() {
             std::memcpy(CMSG_DATA(part) + i * sizeof(pair), pair, sizeof(pair));
         }
     }
-    if (sendmsg(fd_.get(), &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return -errno;
+    if (sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0) return -errno;
     sent_ += count;
     sent_descriptors_ += 2 * count;
     return 0;
@@ -552,10 +558,10 @@ int SocketConnection::send_packet() {
 
 // False: over. If a reply cannot be sent whole, an error is sent. If that also fails, the
 // connection is over.
-bool SocketConnection::send_reply() {
+bool SocketConnection::send_reply(int fd) {
     if (!has_reply_ || is_delayed_) return true;
     for (;;) {
-        int error = send_packet();
+        int error = send_packet(fd);
 
         if (error == -EAGAIN || error == -EINTR) return true;
         if (error && closes_) return false;

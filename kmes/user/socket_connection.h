@@ -91,10 +91,12 @@ class SocketConnection {
 
     enum class Next { kNothing, kPlain, kDescriptors };
 
-    Next peek(struct kmes_socket_request* request);
+    // `fd`: the result of fd_.get(), which costs a system call.
+    static Next peek(int fd, struct kmes_socket_request* request);
     bool may_wait(const struct kmes_socket_request& request) const;
-    bool receive(Received* received, std::vector<std::byte>* scratch);
-    bool is_waiting_to_be_read() const;
+    static bool receive(int fd, Received* received, std::vector<std::byte>* scratch);
+    static bool is_waiting_to_be_read(int fd);
+    size_t unread_descriptors(int fd);
     void handle(const Received& received, std::span<const std::byte> packet);
     void serve(const struct kmes_socket_request& request, std::span<const std::byte> body,
                int body_fd);
@@ -110,8 +112,8 @@ class SocketConnection {
     bool has_privilege(uint32_t operation) const;
     void reply(int error);
     void reply_and_close(int error);
-    bool send_reply();
-    int send_packet();
+    bool send_reply(int fd);
+    int send_packet(int fd);
 
     ProducerGate* const gate_;  // for the workers, which outlive the connections
     KeptFd fd_;
