@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <sstream>
 #include <string>
 
@@ -27,20 +28,23 @@ using ::testing::StartsWith;
 
 // A source line or, if the tracer reads no line tables, the nearest symbol.
 constexpr const char* kPlaceInTheCode =
-    "^([a-z_]+[(][)] broken_[a-z-]+\\.c:[0-9]+|[a-z_]+\\+0x[0-9a-f]+)$";
+    "^([a-z_]+[(][)] broken_[a-z0-9-]+\\.c:[0-9]+|[a-z_]+\\+0x[0-9a-f]+)$";
 constexpr const char* kPlaceOfACall = "[a-z_].* [(]via [a-z0-9_]*(syscall|mmap)[a-z0-9_]*[)]$";
 constexpr std::size_t kNotThere = static_cast<std::size_t>(-1);
 
-// The failure of a broken consumer, with every access recorded.
+// The failure of a broken consumer. Every access is recorded, unless the consumer spins
+// (`spins_for`: a factor for the time until the suite says so).
 class Failure {
   public:
-    Failure(std::string_view case_id, const std::string& broken) {
+    Failure(std::string_view case_id, const std::string& broken,
+            std::optional<double> spins_for = std::nullopt) {
         static const StopFlag kGoOn;
         StageSettings settings;
         settings.testee = {"conformance/testees/broken_" + broken};
         settings.cpus = 1;
         settings.seed = 1;
-        settings.record_accesses = true;
+        settings.record_accesses = !spins_for;
+        settings.patience = spins_for.value_or(1);
         settings.stop = &kGoOn;
         if (const char* scale = std::getenv("KMES_TIMEOUT_SCALE"))
             settings.timeout_scale = std::atof(scale);
@@ -116,6 +120,20 @@ TEST(PictureOfARun, AnEventBetweenTheLastLookAndTheCounter) {
                 ContainsRegex(kPlaceOfACall));
     EXPECT_TRUE(failure.at(wait).decisive);
     EXPECT_EQ(failure.at(wait).clause, "5.1.8.2 step 5");
+    failure.expect_to_be_drawn();
+}
+
+// A run of half a minute is not repeated with all accesses recorded, so its end is recorded.
+TEST(PictureOfARun, TheLoopOfAConsumerThatSpins) {
+    const Failure failure("5.1.6.2/positions-near-the-top", "positions-of-32-bits", 0.02);
+    ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
+    EXPECT_EQ(failure.finding().code, FindingCode::missing_event);
+    for (const char* load : {"reads write_pos: ", "reads tail_pos: "}) {
+        const std::size_t access = failure.find_decisive(StepKind::access, load);
+        ASSERT_NE(access, kNotThere) << load;
+        EXPECT_THAT(failure.at(access).source, ContainsRegex(kPlaceInTheCode));
+        EXPECT_THAT(failure.at(access).why, HasSubstr("repeats this access"));
+    }
     failure.expect_to_be_drawn();
 }
 

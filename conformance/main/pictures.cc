@@ -38,9 +38,21 @@ void note_symptom(const CaseOutcome& outcome, const Case& the_case, CaseResult& 
     result.is_clause_assumed = symptom.is_assumed;
 }
 
+// Whether the accesses of the run were recorded from its beginning.
 bool has_accesses(const Timeline& timeline) {
-    return std::ranges::any_of(
-        timeline.steps(), [](const TimelineStep& step) { return step.kind == StepKind::access; });
+    for (const TimelineStep& step : timeline.steps()) {
+        if (step.kind == StepKind::access) return true;
+        if (step.text == kLoopRecorded) return false;
+    }
+    return false;
+}
+
+// The steps until the verdict was known.
+std::uint64_t steps_of(const Timeline& timeline) {
+    for (std::size_t i = 0; i < timeline.steps().size(); ++i) {
+        if (timeline.steps()[i].text == kLoopRecorded) return timeline.number(i);
+    }
+    return timeline.last_number();
 }
 
 }  // namespace
@@ -49,7 +61,7 @@ void Pictures::add(const Case& the_case, const StageSettings& settings, const Ca
                    CaseResult& result, std::size_t index) {
     if (outcome.verdict != Verdict::fail) return;
     note_symptom(outcome, the_case, result);
-    if (outcome.record) result.steps = outcome.record->timeline.last_number();
+    if (outcome.record) result.steps = steps_of(outcome.record->timeline);
     const auto place = static_cast<std::size_t>(&the_case - around_.cases.data());
     failures_.push_back(failed_of(the_case, place, result));
     results_.push_back(index);

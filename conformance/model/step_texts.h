@@ -15,6 +15,14 @@ inline constexpr std::string_view kStaleCapacity = " is where it would be with t
 // In a message: the cause that the trace shows follows.
 inline constexpr std::string_view kTheCause = "; the cause: the consumer ";
 
+// In a message: the consumer spins. The processor time comes before it.
+inline constexpr std::string_view kSpins = " of processor time without a record or a sleep";
+
+// A step of the timeline: the suite records the accesses of a consumer that spins. Before it, the
+// timeline may have none.
+inline constexpr std::string_view kLoopRecorded =
+    "the consumer spins: from here on the suite records its accesses";
+
 // The reason for the mark on the last step if no step decides the verdict.
 inline constexpr std::string_view kWholeRunDecides =
     "The verdict is about the whole run, and no single step decides it.";

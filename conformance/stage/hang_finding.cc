@@ -11,9 +11,11 @@
 #include <set>
 #include <vector>
 
+#include "conformance/model/step_texts.h"
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/end_finding.h"
+#include "conformance/stage/loop_record.h"
 #include "conformance/stage/stage_parts.h"
 #include "conformance/stage/state_text.h"
 #include "conformance/stage/stop.h"
@@ -121,8 +123,7 @@ std::string text_of_waiting(Stall stall, std::uint64_t given_ms) {
         case Stall::timed_waits:
             return fmt::format("every thread was blocked or in timed waits for {} ms", given_ms);
         case Stall::spinning:
-            return fmt::format(
-                "the consumer used {} ms of processor time without a record or a sleep", given_ms);
+            return fmt::format("the consumer used {} ms{}", given_ms, kSpins);
         case Stall::attaching:
             return "the consumer calls kmes_attach again and again without a record or a sleep";
         case Stall::refused:
@@ -261,9 +262,7 @@ void stop_at_lost_counter(const StageParts& parts) {
     }
 }
 
-}  // namespace
-
-void stop_hung(StageParts& parts, const std::string& what, Stall stall) {
+[[noreturn]] void stop_with_reason(StageParts& parts, const std::string& what, Stall stall) {
     parts.testee.read_report();
     const Inspection inspection = parts.testee.tracer().inspect();
     const std::string state = describe_threads(inspection);
@@ -325,6 +324,18 @@ void stop_hung(StageParts& parts, const std::string& what, Stall stall) {
     if (stall != Stall::refused) name_repeats(parts, finding);
     name_forged(parts, finding, inspection);
     stop_with(finding);
+}
+
+}  // namespace
+
+void stop_hung(StageParts& parts, const std::string& what, Stall stall) {
+    try {
+        stop_with_reason(parts, what, stall);
+    } catch (const Stop& stop) {
+        if (stall == Stall::spinning && stop.verdict == Verdict::fail)
+            record_loop(parts, stop.finding.cpu);
+        throw;
+    }
 }
 
 }  // namespace kmes::conformance

@@ -6,7 +6,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "conformance/model/step_texts.h"
 #include "conformance/stage/data_names.h"
@@ -56,6 +61,10 @@ bool may_follow_a_lap(FindingCode code) {
            code == FindingCode::missing_loss || code == FindingCode::wrong_loss_count;
 }
 
+bool is_of_spin(const Finding& finding) {
+    return finding.message.find(kSpins) != std::string::npos;
+}
+
 }  // namespace
 
 void VerdictMarks::mark_all(const Finding& finding, std::uint64_t last) {
@@ -85,6 +94,7 @@ void VerdictMarks::mark_all(const Finding& finding, std::uint64_t last) {
             }
             break;
     }
+    if (is_of_spin(finding)) mark_loop(finding);
     for (std::size_t i = 0; i < timeline_.steps().size(); ++i) {
         if (timeline_.steps()[i].text.find(kStaleCapacity) == std::string::npos) continue;
         mark(timeline_.number(i), "The consumer uses the capacity of an earlier buffer here.");
@@ -372,7 +382,8 @@ void VerdictMarks::mark_missing(const Finding& finding) {
              fmt::format("Event {} should have been delivered before this one.", finding.sequence));
     mark_lap(*finding.cpu, finding.sequence, next_record);
     // The record of a late event comes after a wait, so the wait is the mistake.
-    if (finding.code == FindingCode::missing_event) mark_dropped(finding, 0, next_record);
+    if (finding.code == FindingCode::missing_event && !is_of_spin(finding))
+        mark_dropped(finding, 0, next_record);
     if (const StepFacts::Operation* publication = publication_of(*finding.cpu, finding.sequence))
         mark(publication->step,
              fmt::format("Event {} is published here, and never delivered.", finding.sequence));
@@ -391,6 +402,36 @@ void VerdictMarks::mark_record(const Finding& finding, std::uint64_t record) {
         }
     }
     mark(record, why);
+}
+
+// Marks the last of each kind of access that the consumer repeats until the verdict. Accesses
+// before a record, a wait or another call of the thread are not of the loop.
+void VerdictMarks::mark_loop(const Finding& finding) {
+    constexpr std::size_t kAccesses = 200;
+    constexpr std::size_t kRepeatedAtLeast = 3;
+    const std::vector<TimelineStep>& steps = timeline_.steps();
+    // Key: the thread, the place in the code, and the text without figures.
+    std::map<std::tuple<std::int32_t, std::string, std::string>, std::vector<std::uint64_t>> loop;
+    std::set<std::int32_t> left;  // threads whose loop begins later
+    std::size_t accesses = 0;
+    for (std::size_t i = steps.size(); i > 0 && accesses < kAccesses; --i) {
+        const TimelineStep& step = steps[i - 1];
+        if (step.thread == 0 || left.contains(step.thread)) continue;
+        if (finding.cpu && step.cpu && step.cpu != finding.cpu) continue;
+        if (step.kind != StepKind::access) {
+            left.insert(step.thread);
+            continue;
+        }
+        ++accesses;
+        std::string kind = step.text;
+        std::erase_if(kind, [](char byte) { return byte >= '0' && byte <= '9'; });
+        loop[{step.thread, step.source + step.instruction, kind}].push_back(
+            timeline_.number(i - 1));
+    }
+    for (const auto& [kind, numbers] : loop) {
+        if (numbers.size() < kRepeatedAtLeast) continue;
+        mark(numbers.front(), "The consumer repeats this access again and again.");
+    }
 }
 
 // Returns the last step of this kind whose text contains `text`; if `cpu` has a value, only of that

@@ -94,6 +94,7 @@ class VerdictMarks {
     std::uint64_t last_of(StepKind kind, std::optional<std::uint32_t> cpu,
                           std::string_view text) const;
     void mark_cause(const Finding& finding);
+    void mark_loop(const Finding& finding);
 
     Timeline& timeline_;
     const StepFacts& facts_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "conformance/model/step_texts.h"
 #include "conformance/stage/stage_rings_testing.h"
 
 namespace kmes::conformance {
@@ -299,6 +300,38 @@ TEST_F(VerdictMarksTest, AreOnTheLastOperationOfAMove) {
     mark(FindingCode::crash);
     EXPECT_FALSE(is_decisive(first));
     EXPECT_TRUE(is_decisive(last));
+}
+
+TEST_F(VerdictMarksTest, AreOnEachAccessOfALoop) {
+    const auto by_thread = [&](StepKind kind, const std::string& text) {
+        const std::uint64_t number = step(kind, 0, text);
+        timeline_.last().thread = 1;
+        return number;
+    };
+    const std::uint64_t publication = publish(1);
+    const std::uint64_t first = by_thread(StepKind::access, "reads generation: 1");
+    by_thread(StepKind::record, "writes");
+    const std::uint64_t once = by_thread(StepKind::access, "reads generation: 1");
+    std::uint64_t write_pos = 0;
+    std::uint64_t tail_pos = 0;
+    for (int i = 0; i < 10; ++i) {
+        write_pos = by_thread(StepKind::access, "reads write_pos: " + std::to_string(i));
+        tail_pos = by_thread(StepKind::access, "reads tail_pos: 7");
+    }
+    Finding finding;
+    finding.code = FindingCode::missing_event;
+    finding.cpu = 0;
+    finding.sequence = 1;
+    finding.message = "Evidence: the consumer used 20 ms" + std::string(kSpins);
+    step(StepKind::end);
+    VerdictMarks(timeline_, facts_, &rings_.history()).mark_all(finding, timeline_.last_number());
+    EXPECT_TRUE(is_decisive(publication));
+    EXPECT_TRUE(is_decisive(write_pos));
+    EXPECT_TRUE(is_decisive(tail_pos));
+    EXPECT_THAT(why(tail_pos), HasSubstr("repeats this access"));
+    EXPECT_FALSE(is_decisive(write_pos - 2));
+    EXPECT_FALSE(is_decisive(first));
+    EXPECT_FALSE(is_decisive(once));
 }
 
 TEST_F(VerdictMarksTest, AreOnTheVerdictWhereNoStepDecides) {
