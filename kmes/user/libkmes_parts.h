@@ -73,6 +73,11 @@ int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment);
  * the promise is needed. */
 int kmes_socket_attach_with_membarrier(__u32 cpu, struct kmes_socket_attachment* attachment);
 int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity);
+/* kmes_socket_identify in two halves, neither of which waits for the producer. `ask` returns the
+ * connection, which belongs to the caller. `take` waits for at most wait_ms. -EINPROGRESS: the
+ * reply has not come, call it again. */
+int kmes_socket_ask_identity(__u32 cpu);
+int kmes_socket_take_identity(int fd, unsigned wait_ms, struct kmes_socket_identity* identity);
 struct kmes_socket_emitter; /* socket_protocol.h */
 
 /* Returns the emitters: *count entries, 1 to KMES_SOCKET_EMITTERS_MAX. `emitters` has room for that
@@ -114,6 +119,17 @@ void kmes_lease_drop(struct kmes_lease* lease);
 bool kmes_lease_is_held(const struct kmes_lease* lease);
 /* Returns how often this function was called. */
 unsigned kmes_lease_count_question(struct kmes_lease* lease);
+/*
+ * Asks the producer of the lease for the current buffer of a CPU, as kmes_socket_identify. It waits
+ * for at most KMES_LEASE_ASK_MS. It does not wait if another wait of this process has ended without
+ * an answer in the last second. -EINPROGRESS: no answer so far, after an earlier answer without an
+ * error. The question stays on its connection, and the next call looks for the answer. An earlier
+ * error is returned again until the answer comes. -ETIMEDOUT: no answer for a second.
+ */
+int kmes_lease_ask(struct kmes_lease* lease, __u32 cpu, struct kmes_socket_identity* identity);
+#define KMES_LEASE_ASK_MS 10u
+/* True if kmes_lease_ask has a question without an answer. */
+bool kmes_lease_is_asking(const struct kmes_lease* lease);
 
 struct kmes_reader_config;
 

@@ -28,7 +28,7 @@
 #include "kmes/user/ways.h"
 
 #define ATTACH_ROOM 64        /* slots of the first try: one call for up to 64 CPUs */
-#define QUESTION_MS 1000      /* the limit of an identify request: a producer may hang */
+#define QUESTION_MS 1000      /* the limit of a question without a lease: a producer may hang */
 #define QUESTIONS_OF_LEASE 20 /* one of them reaches the producer */
 #define ATTACH_TRIES 8        /* CPUs do not change: more tries mean a faulty server */
 
@@ -168,9 +168,9 @@ static int map_from_socket(__u16 cpu_id, bool promises, struct kmes_mapping* map
     return error;
 }
 
-static int identify_from_socket(__u16 cpu_id, unsigned limit_ms, struct kmes_mapping* mapping) {
+static int identify_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
     struct kmes_socket_identity identity;
-    int error = kmes_socket_identify(cpu_id, limit_ms, &identity);
+    int error = kmes_socket_identify(cpu_id, KMES_SOCKET_ANSWER_MS, &identity);
 
     if (error) return error_of_socket(error);
     mapping->device = identity.device;
@@ -238,7 +238,7 @@ static int identify_cpu_by_device(void* call) {
 static int identify_cpu_by_socket(void* call) {
     const struct question* question = (const struct question*)call;
 
-    return identify_from_socket(question->cpu_id, KMES_SOCKET_ANSWER_MS, question->mapping);
+    return identify_from_socket(question->cpu_id, question->mapping);
 }
 
 static int attach_cpu(__u16 cpu_id, bool promises, struct kmes_mapping* mapping) {
@@ -309,19 +309,24 @@ static void renew_lease(__u16 cpu_id, struct kmes_mapping* mapping) {
 /*
  * A mapping with a session came by the socket. While the lease lasts, a process of its producer
  * exists, which needs no request. This process may be a child that the producer has forked, so the
- * address is checked as well from time to time.
+ * address is checked as well from time to time. A producer that does not answer at once does not
+ * delay the caller: until it answers, the last answer holds. Without a lease the caller waits.
  */
 static int libkmes_is_current(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
     KMES_UNCANCELLED;
     struct kmes_lease* lease = (struct kmes_lease*)mapping->owner;
     bool is_held = kmes_lease_is_held(lease);
-    struct kmes_mapping now;
+    struct kmes_socket_identity now;
     int error;
 
     (void)context;
-    if (is_held && kmes_lease_count_question(lease) % QUESTIONS_OF_LEASE != 0) return 1;
-    error = identify_from_socket(cpu_id, QUESTION_MS, &now);
-    if (error) return error;
+    if (is_held && !kmes_lease_is_asking(lease) &&
+        kmes_lease_count_question(lease) % QUESTIONS_OF_LEASE != 0)
+        return 1;
+    error = lease ? kmes_lease_ask(lease, cpu_id, &now)
+                  : kmes_socket_identify(cpu_id, QUESTION_MS, &now);
+    if (error == -EINPROGRESS) return 1;
+    if (error) return error_of_socket(error);
     if (now.device != mapping->device || now.inode != mapping->inode ||
         now.session != mapping->session)
         return 0;

@@ -145,8 +145,8 @@ int kmes_reader_set_consume(struct kmes_reader_set* set, unsigned most,
  * Sleeps until a CPU may have a new event, for at most timeout_ns (KMES_NO_TIMEOUT: no limit).
  * Returns 1 if the caller must read again, -ETIMEDOUT, -EINTR, or the error of CPU 0 if every CPU
  * has an error at the timeout. It checks every 10 ms with more than 128 CPUs, and if the kernel
- * cannot wait for several words at once. A producer that has stopped answering can delay the return
- * by a second.
+ * cannot wait for several words at once. A producer that does not answer can delay the return by
+ * 10 ms, at most once a second. It delays that of a CPU without a lease by a second.
  */
 int kmes_reader_set_wait(struct kmes_reader_set* set, __u64 timeout_ns);
 

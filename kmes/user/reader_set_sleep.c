@@ -14,8 +14,8 @@
 #define LOOK_EVERY_NS (10 * KMES_SET_NS_PER_MS) /* for changes without a wake */
 #define STEPS_OF_WATERMARK 8
 
-/* True after a kmes_reader_wait_end that got no answer from the producer. It may have waited a
- * second for it. */
+/* True after a kmes_reader_wait_end that got no answer from the producer. Without a lease it may
+ * have waited a second for it. */
 static bool had_no_answer(const struct kmes_reader* reader) {
     return reader->producer_error && !reader->unasked_ns;
 }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 // A reader on libkmes whose producer is killed, and the next producer (E25). This program is also
 // the producers (main, at the end).
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -166,6 +172,131 @@ TEST_F(RestartTest, SetTellsThatItsProducerWasKilled) {
     }));
     EXPECT_EQ(0, kmes_reader_set_error(set, 0));
     kmes_reader_set_close(set);
+}
+
+// -- A producer that does not answer -----------------------------------------------------------
+
+class StoppedTest : public RestartTest {
+  protected:
+    void SetUp() override {
+        RestartTest::SetUp();
+        start("a", 1);
+        ASSERT_EQ(0, open());
+        ASSERT_EQ("a", drain());
+        open_before_ = open_descriptors();
+    }
+
+    void stop_producer() {
+        ASSERT_EQ(0, kill(producer_->pid(), SIGSTOP));
+        ASSERT_TRUE(comes_true([this] {
+            std::ifstream file("/proc/" + std::to_string(producer_->pid()) + "/stat");
+            const std::string text(std::istreambuf_iterator<char>(file), {});
+
+            return text.find(") T ") != std::string::npos;
+        }));
+    }
+    void continue_producer() { ASSERT_EQ(0, kill(producer_->pid(), SIGCONT)); }
+
+    // The question of a reader after its sleep.
+    int ask() { return config_.is_current(nullptr, 0, &reader_.mapping); }
+    bool is_asking() const { return open_descriptors() > open_before_; }
+
+    // Returns the number of the descriptor of a question without an answer.
+    int ask_without_answer() {
+        stop_producer();
+        EXPECT_TRUE(comes_true([this] {
+            EXPECT_EQ(1, ask()) << "the last answer holds";
+            return is_asking();
+        }));
+        // The kernel gives the lowest free number.
+        const int next = dup(0);
+
+        close(next);
+        for (int fd = next - 1; fd >= 0; fd--) {
+            if (is_connection(fd)) return fd;
+        }
+        return -1;
+    }
+
+    size_t open_before_ = 0;
+
+  private:
+    static bool is_connection(int fd) {
+        struct sockaddr_un peer = {};
+        socklen_t length = sizeof(peer);
+
+        return getpeername(fd, reinterpret_cast<struct sockaddr*>(&peer), &length) == 0;
+    }
+};
+
+TEST_F(StoppedTest, DoesNotDelayItsReader) {
+    ask_without_answer();
+    continue_producer();
+    EXPECT_TRUE(comes_true([this] {
+        EXPECT_EQ(1, ask());
+        return !is_asking();
+    }));
+}
+
+TEST_F(StoppedTest, IsReportedUntilItAnswers) {
+    ask_without_answer();
+    EXPECT_TRUE(comes_true([this] { return ask() == -ETIMEDOUT; }));
+    EXPECT_EQ(-ETIMEDOUT, ask());
+    EXPECT_EQ(open_before_ + 1, open_descriptors()) << "one question at a time";
+    continue_producer();
+    EXPECT_TRUE(comes_true([this] { return ask() == 1; }));
+    EXPECT_EQ(open_before_, open_descriptors());
+}
+
+TEST_F(StoppedTest, LeavesNoDescriptorOfItsReader) {
+    ask_without_answer();
+    kmes_reader_close(&reader_);
+    EXPECT_EQ(open_before_ - 1, open_descriptors()) << "the lease is closed, too";
+    continue_producer();
+}
+
+// The question counts as one without an answer if its producer is then killed.
+TEST_F(StoppedTest, IsReportedIfItIsKilled) {
+    ask_without_answer();
+    kill_producer();
+    EXPECT_TRUE(comes_true([this] { return ask() == -ENOSYS; }));
+    EXPECT_EQ(open_before_, open_descriptors());
+}
+
+TEST_F(StoppedTest, AnswersTheParentAndNotItsChild) {
+    ask_without_answer();
+    const pid_t child = fork();
+
+    if (child == 0) {
+        ask();
+        kmes_reader_close(&reader_);
+        _exit(is_asking());
+    }
+    int status = -1;
+
+    ASSERT_EQ(child, waitpid(child, &status, 0));
+    EXPECT_EQ(0, status);
+    continue_producer();
+    EXPECT_TRUE(comes_true([this] {
+        EXPECT_EQ(1, ask());
+        return !is_asking();
+    }));
+}
+
+// As after closefrom: the number of the question is another file of the program.
+TEST_F(StoppedTest, QuestionLeavesANumberAloneThatIsAnotherFile) {
+    const int question = ask_without_answer();
+    const int other = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+    ASSERT_GE(question, 0);
+    ASSERT_EQ(question, dup2(other, question));
+    close(other);
+    continue_producer();
+    EXPECT_TRUE(comes_true([this] {
+        EXPECT_EQ(1, ask());
+        return open_descriptors() == open_before_ + 1;
+    }));
+    EXPECT_EQ(0, close(question));
 }
 
 TEST_F(RestartTest, BadAddressIsNoMissingCpu) {

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
+#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,7 @@ static int connect_to(int fd, const struct sockaddr_un* address, socklen_t lengt
     return check_server(fd, address);
 }
 
+/* limit_ms 0: nothing on the connection waits. */
 static int open_connection(const char* name, unsigned limit_ms) {
     const struct timeval limit = {limit_ms / 1000, (limit_ms % 1000) * 1000};
     struct sockaddr_un address;
@@ -103,7 +105,7 @@ static int open_connection(const char* name, unsigned limit_ms) {
     int fd;
 
     if (error) return error;
-    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (limit_ms ? 0 : SOCK_NONBLOCK), 0);
     if (fd < 0) return -errno;
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
@@ -362,14 +364,10 @@ static int receive_plain(int fd, struct kmes_socket_reply* reply) {
     return descriptors.count ? -EPROTO : 0;
 }
 
-int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity) {
+static int receive_identity(int fd, struct kmes_socket_identity* identity) {
     struct kmes_socket_reply reply;
-    int fd = send_request(KMES_SOCKET_IDENTIFY, cpu, limit_ms);
-    int error;
+    int error = without_effect(receive_plain(fd, &reply));
 
-    if (fd < 0) return fd;
-    error = without_effect(receive_plain(fd, &reply));
-    close(fd);
     if (error) return error;
     identity->device = reply.device;
     identity->inode = reply.inode;
@@ -377,6 +375,27 @@ int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identi
     identity->next_sequence = reply.first | (__u64)reply.emitted << 32;
     identity->cpus = reply.cpus;
     return 0;
+}
+
+int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity) {
+    int fd = send_request(KMES_SOCKET_IDENTIFY, cpu, limit_ms);
+    int error;
+
+    if (fd < 0) return fd;
+    error = receive_identity(fd, identity);
+    close(fd);
+    return error;
+}
+
+int kmes_socket_ask_identity(__u32 cpu) {
+    return send_request(KMES_SOCKET_IDENTIFY, cpu, 0);
+}
+
+int kmes_socket_take_identity(int fd, unsigned wait_ms, struct kmes_socket_identity* identity) {
+    struct pollfd connection = {fd, POLLIN, 0};
+
+    if (poll(&connection, 1, (int)wait_ms) <= 0) return -EINPROGRESS;
+    return receive_identity(fd, identity);
 }
 
 /* One packet without descriptors: none are installed for a message that has no room for them. */
