@@ -96,11 +96,15 @@ std::string cause_of(const Finding& finding) {
             return std::string(kSleepOnOldEvent);
         case FindingCode::contract:
             return is_standstill(message) ? standstill_of(message) : "";
+        case FindingCode::write_outside: {
+            const std::string place = between(message, " by `", "; expected");
+            return place.empty() ? std::string(finding_name(finding.code))
+                                 : std::string(kStorePrefix) + place_of("`" + place);
+        }
         // A single action of the consumer is the fault, and it looks the same in every case.
         case FindingCode::malformed_record:
         case FindingCode::unknown_cpu:
         case FindingCode::wrong_cpu:
-        case FindingCode::write_outside:
         case FindingCode::wrong_need_wake:
         case FindingCode::read_outside:
         case FindingCode::wrong_mapping:
@@ -170,6 +174,14 @@ bool is_same_everywhere(std::string_view cause) {
 std::string_view subject_of_cause(std::string_view cause) {
     // A consumer refuses a sound buffer because of checks that are too strict.
     return cause.starts_with(kRefusalPrefix) ? "E7" : "";
+}
+
+std::string_view place_of_access(std::string_view cause) {
+    cause = cause.substr(0, cause.find(';'));
+    if (cause.starts_with(kStorePrefix)) return cause.substr(kStorePrefix.size());
+    if (!cause.starts_with("signal 11 (") && !cause.starts_with("signal 7 (")) return "";
+    const std::size_t end = cause.find(") ");
+    return end == std::string_view::npos ? "" : cause.substr(end + 2);
 }
 
 std::string_view clause_of_cause(std::string_view cause) {

@@ -23,6 +23,7 @@ inline constexpr std::string_view kEventPassedOver = "an event that is passed ov
 inline constexpr std::string_view kSleepOnOldEvent = "a sleep on an old event";
 inline constexpr std::string_view kExitStatusPrefix = "exit status ";
 inline constexpr std::string_view kSignalPrefix = "signal ";
+inline constexpr std::string_view kStorePrefix = "write-outside ";
 inline constexpr std::string_view kRefusalPrefix = "a refusal: ";
 inline constexpr std::string_view kOtherRecordPrefix = "a record with another ";
 inline constexpr std::string_view kBufferKeptPrefix = "a malformed buffer kept: ";
@@ -45,6 +46,11 @@ bool is_same_everywhere(std::string_view cause);
 
 // The clause that a cause is about, if a case of that clause shows it; empty: there is none.
 std::string_view subject_of_cause(std::string_view cause);
+
+// The function, or else the instruction, of a cause that is an access to a wrong address: a
+// SIGSEGV, a SIGBUS, or a store that the contract forbids. Without the variation of the case in
+// which it happened. Empty: the cause is another, or the place is not known.
+std::string_view place_of_access(std::string_view cause);
 
 // The clause that a cause implies, whatever the cases test.
 std::string_view clause_of_cause(std::string_view cause);

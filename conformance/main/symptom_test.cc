@@ -35,6 +35,20 @@ TEST(Symptom, ACrashWithoutTheNameOfAFunctionIsItsInstruction) {
               "signal 6 (Aborted) at `mov ebp, eax` at libc.so.6+0x8aeec (pthread_kill.c:44)");
 }
 
+TEST(Symptom, AForbiddenStoreIsItsPlace) {
+    const std::string message =
+        "CPU 0: the consumer wrote 8 bytes at byte 0 of the mapping (magic) by `mov [rdi], rdx` at "
+        "a+0xe3e (copy+0x6e, a.c:144); expected stores to need_wake (byte 132) only";
+    const Symptom found = symptom(FindingCode::write_outside, "contract", message, "E7");
+    EXPECT_EQ(found.cause, "write-outside in copy");
+    EXPECT_EQ(place_of_access(found.cause), "in copy");
+    EXPECT_EQ(place_of_access("signal 11 (Segmentation fault) in copy; after a lap"), "in copy");
+    EXPECT_EQ(place_of_access("signal 6 (Aborted) in copy"), "");
+    const std::string no_place = "CPU 0: the consumer wrote 4 bytes at byte 128 of the mapping";
+    EXPECT_EQ(symptom(FindingCode::write_outside, "contract", no_place, "E7").cause,
+              "write-outside");
+}
+
 TEST(Symptom, TheCausesHaveClauses) {
     EXPECT_EQ(clause_of_cause("exit status 3"), "contract-4");
     EXPECT_EQ(clause_of_cause("a refusal: x"), "contract-records");

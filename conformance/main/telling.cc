@@ -193,6 +193,23 @@ bool follows_from_torn_events(const FailureGroup& group, const FailureGroup& ear
            });
 }
 
+// Whether `group` are accesses to wrong addresses in functions in which `earlier` crashes by such
+// an access. The case, and the place of the ring in memory, decide what the address hits.
+bool is_the_same_access(const FailureGroup& group, const FailureGroup& earlier,
+                        const Failures& failures) {
+    std::set<std::string_view> places;
+    for (const std::size_t member : earlier.members) {
+        if (failures[member].cause.starts_with(kSignalPrefix))
+            places.insert(place_of_access(failures[member].cause));
+    }
+    return std::ranges::all_of(group.members, [&](std::size_t member) {
+        const Failed& failed = failures[member];
+        const std::string_view place = place_of_access(failed.cause);
+        const bool is_store = failed.cause.starts_with(kStorePrefix);
+        return !place.empty() && (is_store || failed.is_assumed) && places.contains(place);
+    });
+}
+
 // Joins the groups that the mistake of an earlier group explains.
 std::vector<FailureGroup> join_explained(const std::vector<FailureGroup>& groups,
                                          const Failures& failures) {
@@ -202,7 +219,8 @@ std::vector<FailureGroup> join_explained(const std::vector<FailureGroup>& groups
             return is_named_beside(group, earlier.clause, failures) ||
                    is_side_effect(group, earlier, failures) ||
                    follows_from_the_reason(group, earlier, failures) ||
-                   follows_from_torn_events(group, earlier, failures);
+                   follows_from_torn_events(group, earlier, failures) ||
+                   is_the_same_access(group, earlier, failures);
         });
         if (reason == joined.end())
             joined.push_back(group);

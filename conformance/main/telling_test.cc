@@ -267,6 +267,24 @@ TEST(TellingTest, TheWholeContractSaysNoMoreThanAnAssumedClause) {
                 ElementsAre(1, 0, 2));
 }
 
+// A torn size that is trusted: the case decides what the copy hits.
+TEST(TellingTest, WrongAddressesInOneFunctionAreOneGroup) {
+    const std::string crash = "signal 11 (Segmentation fault) in copy";
+    std::vector<Failed> failures = {{"E7", "E7", 1, crash, true},
+                                    {"E7", "E7", 2, crash, true},
+                                    {"5.1.8.1-5", "contract", 3, "write-outside in copy"},
+                                    {"E24", "E24", 4, crash + "; after a torn read", true}};
+    const std::vector<FailureGroup> groups = group_failures(failures, {});
+    ASSERT_EQ(groups.size(), 1u);
+    EXPECT_EQ(groups.front().clause, "E7");
+    failures[2].cause = "write-outside in mark_read";
+    EXPECT_EQ(group_failures(failures, {}).size(), 2u);
+    failures[2].cause = "write-outside";  // the place is not known
+    EXPECT_EQ(group_failures(failures, {}).size(), 2u);
+    failures[2].cause = "signal 6 (Aborted) in copy";
+    EXPECT_EQ(group_failures(failures, {}).size(), 2u);
+}
+
 TEST(TellingTest, AnExitIsOfTheClauseThatSomeCaseHasSeen) {
     const std::vector<FailureGroup> groups =
         group_failures({{"contract-4", "contract-4", 1, "exit status 1"},
