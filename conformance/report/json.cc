@@ -92,6 +92,7 @@ void add_evidence(Json& value, const CaseResult& result) {
     }
     if (!result.history.empty()) value["history"] = lines_to_json(result.history);
     add_text(value, "standard_error", result.standard_error);
+    add_text(value, "standard_error_line", result.last_words);
     if (!result.trace.rows.empty()) value["trace"] = trace_to_json(result.trace);
 }
 

@@ -163,16 +163,34 @@ void read_evidence(const JsonReader& json, CaseResult& result) {
         for (const std::string& line : words_of(json.at("history"))) result.history += line + "\n";
     }
     result.standard_error = text_in(json, "standard_error");
+    result.last_words = text_in(json, "standard_error_line");
     if (json.has("trace")) result.trace = trace_of(json.at("trace"));
 }
 
 CaseResult case_of(const JsonReader& json) {
     // published_clause follows from the clause and the form, and is not kept.
-    json.expect_names({"id",          "level",    "verdict", "clause",         "published_clause",
-                       "message",     "seconds",  "replay",  "title",          "done",
-                       "expectation", "explored", "cause",   "clause_assumed", "saved",
-                       "known",       "findings", "history", "standard_error", "trace",
-                       "steps"});
+    json.expect_names({"id",
+                       "level",
+                       "verdict",
+                       "clause",
+                       "published_clause",
+                       "message",
+                       "seconds",
+                       "replay",
+                       "title",
+                       "done",
+                       "expectation",
+                       "explored",
+                       "cause",
+                       "clause_assumed",
+                       "saved",
+                       "known",
+                       "findings",
+                       "history",
+                       "standard_error",
+                       "trace",
+                       "steps",
+                       "standard_error_line"});
     CaseResult result;
     result.id = text_of(json.at("id"));
     result.level = level_of(json.at("level"));

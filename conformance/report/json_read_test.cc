@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -50,6 +51,7 @@ CaseResult failure() {
     result.findings[1].line = 3;
     result.history = "one\ntwo\n";
     result.standard_error = "oh no";
+    result.last_words = "oh no";
     result.trace.threads = {1};
     result.trace.has_several_cpus = true;
     result.trace.left_out = "CPU 3";
@@ -105,6 +107,10 @@ TEST(JsonRead, GivesTheSameReport) {
     const ReadReport read = report_from_json(text);
     EXPECT_EQ(read.error, "");
     EXPECT_EQ(to_json(read.report), text);
+    // `merge` prints it.
+    EXPECT_TRUE(std::ranges::any_of(read.report.results, [](const CaseResult& result) {
+        return result.last_words == "oh no";
+    }));
 }
 
 // The report above must have every member of the schema, so that none is forgotten. `values`: the

@@ -99,6 +99,7 @@ CaseResult failure(const Texts& texts) {
     result.findings[1].message = texts("CPU 0: event 15 was not delivered");
     result.history = texts("CPU 0 event 14: delivered in line 3\nCPU 0 event 15: not delivered\n");
     result.standard_error = texts("consumer: oh no\n");
+    result.last_words = texts("consumer: oh no");
     result.trace = sample_trace(texts);
     return result;
 }
