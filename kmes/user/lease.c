@@ -13,37 +13,21 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "kmes/user/futex.h"
 #include "kmes/user/libkmes_parts.h"
-
-#define NS_PER_SECOND 1000000000ull
-#define ASKS_AGAIN_NS (30 * NS_PER_SECOND)
-
-/* A request that the producer has not answered so far. */
-struct lease_question {
-    __u64 device;
-    __u64 inode;
-    __u64 asked_ns;
-    pid_t process; /* that reads the answer: a forked child has another one */
-    int fd;        /* -1: none */
-    int last_error;
-};
+#include "kmes/user/pending.h"
 
 struct kmes_lease {
     __u64 device;
     __u64 inode;
-    struct lease_question question;
+    struct kmes_pending question;
+    int last_error; /* of a question */
     int fd;
     unsigned holders;
     unsigned questions;
 };
-
-/* When a wait for an answer has last ended without one; 0: never. All threads write it. */
-static __u64 no_answer_ns;
 
 struct kmes_lease* kmes_lease_make(int fd) {
     struct kmes_lease* lease;
@@ -61,8 +45,8 @@ struct kmes_lease* kmes_lease_make(int fd) {
     lease->fd = fd;
     lease->holders = 1;
     lease->questions = 0;
-    memset(&lease->question, 0, sizeof(lease->question));
-    lease->question.fd = -1;
+    lease->last_error = 0;
+    kmes_pending_init(&lease->question);
     return lease;
 }
 
@@ -83,75 +67,22 @@ unsigned kmes_lease_count_question(struct kmes_lease* lease) {
     return ++lease->questions;
 }
 
-/* -- A question -------------------------------------------------------------------------------- */
-
-static void end_question(struct lease_question* question) {
-    if (question->fd >= 0 && kmes_fd_is(question->fd, question->device, question->inode))
-        close(question->fd);
-    question->fd = -1;
-}
-
-static int begin_question(struct lease_question* question, __u32 cpu) {
-    const int fd = kmes_socket_ask_identity(cpu);
-    struct stat status;
-
-    if (fd < 0) return fd;
-    if (fstat(fd, &status) != 0) return -errno; /* another thread has closed it */
-    question->device = status.st_dev;
-    question->inode = status.st_ino;
-    question->asked_ns = kmes_clock_monotonic_ns();
-    question->process = getpid();
-    question->fd = fd;
-    return 0;
-}
-
-/* Waits rarely, so that many CPUs of one producer do not each wait for it. */
-static int take_first(const struct lease_question* question,
-                      struct kmes_socket_identity* identity) {
-    const __u64 before_ns = __atomic_load_n(&no_answer_ns, __ATOMIC_RELAXED);
-    const bool waits = !before_ns || question->asked_ns - before_ns > NS_PER_SECOND;
-    const int error =
-        kmes_socket_take_identity(question->fd, waits ? KMES_LEASE_ASK_MS : 0, identity);
-
-    if (waits && error == -EINPROGRESS)
-        __atomic_store_n(&no_answer_ns, kmes_clock_monotonic_ns(), __ATOMIC_RELAXED);
-    return error;
-}
-
-/* Returns the result while there is no answer. */
-static int unanswered(struct lease_question* question) {
-    const __u64 age_ns = kmes_clock_monotonic_ns() - question->asked_ns;
-
-    if (age_ns > ASKS_AGAIN_NS) end_question(question);
-    if (age_ns > NS_PER_SECOND) question->last_error = -ETIMEDOUT;
-    return question->last_error ? question->last_error : -EINPROGRESS;
-}
-
 bool kmes_lease_is_asking(const struct kmes_lease* lease) {
     return lease->question.fd >= 0;
 }
 
-/* The answer on a connection that a child has inherited is for its parent. */
 int kmes_lease_ask(struct kmes_lease* lease, __u32 cpu, struct kmes_socket_identity* identity) {
-    struct lease_question* question = &lease->question;
-    int error;
+    struct kmes_pending* question = &lease->question;
+    const bool is_new = !kmes_pending_is_here(question);
+    int error = is_new ? kmes_pending_begin(question, kmes_socket_ask_identity(cpu)) : 0;
 
-    if (question->fd >= 0 && (question->process != getpid() ||
-                              !kmes_fd_is(question->fd, question->device, question->inode)))
-        end_question(question);
-    if (question->fd >= 0) {
-        error = kmes_socket_take_identity(question->fd, 0, identity);
-    } else {
-        error = begin_question(question, cpu);
-        if (!error) error = take_first(question, identity);
-    }
-    if (error == -EINPROGRESS) return unanswered(question);
-    end_question(question);
-    question->last_error = error;
+    if (!error) error = kmes_pending_look(question, is_new);
+    if (error == -EINPROGRESS && lease->last_error) return lease->last_error;
+    if (error == -EINPROGRESS) return error;
+    if (!error) error = kmes_socket_take_identity(kmes_pending_take(question), identity);
+    lease->last_error = error;
     return error;
 }
-
-/* -- Holders ----------------------------------------------------------------------------------- */
 
 struct kmes_lease* kmes_lease_hold(struct kmes_lease* lease) {
     if (lease) lease->holders++;
@@ -161,6 +92,6 @@ struct kmes_lease* kmes_lease_hold(struct kmes_lease* lease) {
 void kmes_lease_drop(struct kmes_lease* lease) {
     if (!lease || --lease->holders > 0) return;
     if (is_still_ours(lease)) close(lease->fd);
-    end_question(&lease->question);
+    kmes_pending_end(&lease->question);
     free(lease);
 }

@@ -37,7 +37,7 @@
  * before it sets need_wake, as the reader here does, or sleep with a time limit.
  *
  * closefrom: a program may close all its descriptors at any time. Mappings remain. Between calls
- * libkmes keeps open only the connections of leases, the connection of a question that a producer
+ * libkmes keeps open only the connections of leases, the connection of a request that a producer
  * has not answered, and the descriptor of kmes_reader_set_fd. It identifies each by device and
  * inode, and leaves a number alone that has become another file. This fails for an eventfd, which
  * is indistinguishable from another eventfd, and if another thread closes descriptors during a

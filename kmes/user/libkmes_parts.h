@@ -73,11 +73,14 @@ int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment);
  * the promise is needed. */
 int kmes_socket_attach_with_membarrier(__u32 cpu, struct kmes_socket_attachment* attachment);
 int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity);
-/* kmes_socket_identify in two halves, neither of which waits for the producer. `ask` returns the
- * connection, which belongs to the caller. `take` waits for at most wait_ms. -EINPROGRESS: the
- * reply has not come, call it again. */
+/* kmes_socket_identify, and kmes_socket_attach with any operation of socket_protocol.h that
+ * attaches one CPU, in two halves. Neither waits for the producer. `ask` returns the connection.
+ * Call `take` when it is readable. It closes the connection, or keeps it as the lease. */
 int kmes_socket_ask_identity(__u32 cpu);
-int kmes_socket_take_identity(int fd, unsigned wait_ms, struct kmes_socket_identity* identity);
+int kmes_socket_take_identity(int fd, struct kmes_socket_identity* identity);
+int kmes_socket_ask_attach(__u32 operation, __u32 cpu);
+int kmes_socket_take_attach(int fd, __u32 operation, __u32 cpu,
+                            struct kmes_socket_attachment* attachment);
 struct kmes_socket_emitter; /* socket_protocol.h */
 
 /* Returns the emitters: *count entries, 1 to KMES_SOCKET_EMITTERS_MAX. `emitters` has room for that
@@ -120,14 +123,12 @@ bool kmes_lease_is_held(const struct kmes_lease* lease);
 /* Returns how often this function was called. */
 unsigned kmes_lease_count_question(struct kmes_lease* lease);
 /*
- * Asks the producer of the lease for the current buffer of a CPU, as kmes_socket_identify. It waits
- * for at most KMES_LEASE_ASK_MS. It does not wait if another wait of this process has ended without
- * an answer in the last second. -EINPROGRESS: no answer so far, after an earlier answer without an
- * error. The question stays on its connection, and the next call looks for the answer. An earlier
- * error is returned again until the answer comes. -ETIMEDOUT: no answer for a second.
+ * Asks the producer of the lease for the current buffer of a CPU, as kmes_socket_identify, but by
+ * kmes_pending_look: it waits rarely. -EINPROGRESS: no answer so far, after an earlier answer
+ * without an error. The next call looks for the answer. An earlier error is returned again until
+ * the answer comes. -ETIMEDOUT: no answer for a second.
  */
 int kmes_lease_ask(struct kmes_lease* lease, __u32 cpu, struct kmes_socket_identity* identity);
-#define KMES_LEASE_ASK_MS 10u
 /* True if kmes_lease_ask has a question without an answer. */
 bool kmes_lease_is_asking(const struct kmes_lease* lease);
 
@@ -136,6 +137,40 @@ struct kmes_reader_config;
 /* Call it after kmes_reader_by_libkmes: mappings are read-only. Such a reader must never ask for a
  * wake (kmes_reader_wait and kmes_reader_wait_begin write). */
 void kmes_reader_make_read_only(struct kmes_reader_config* config);
+
+/*
+ * An attach of one CPU that a producer has not answered so far (pending_attach.c). While a thread
+ * uses one, the attach functions of kmes_reader_by_libkmes wait rarely for a process
+ * (kmes_pending_look). They return -EINPROGRESS, and from the second second on -ETIMEDOUT. The next
+ * attach goes on with the same requests. Without it, and for a kernel, they wait as before.
+ */
+struct kmes_pending_attach;
+/* NULL: no memory. */
+struct kmes_pending_attach* kmes_pending_attach_make(void);
+void kmes_pending_attach_free(struct kmes_pending_attach* pending);
+/* For the calls of this thread; NULL: none. Returns the previous one. */
+struct kmes_pending_attach* kmes_pending_attach_use(struct kmes_pending_attach* pending);
+/* Returns the one in use. */
+struct kmes_pending_attach* kmes_pending_attach_used(void);
+
+struct kmes_mapping;
+
+/* As the functions of kmes_attach_functions, by the socket. */
+int kmes_pending_attach_step(struct kmes_pending_attach* pending, __u16 cpu, bool promises,
+                             struct kmes_mapping* mapping);
+/* Fills the answer for the mapping of the last step: no file if the buffer was retired meanwhile.
+ * False: there is no such mapping. */
+bool kmes_pending_attach_identify(struct kmes_pending_attach* pending,
+                                  struct kmes_mapping* mapping);
+
+/* Call it before a mapping is unmapped. */
+void kmes_pending_attach_forget(const void* base);
+
+/* Maps the buffer, and frees the attachment. */
+int kmes_socket_attachment_map(struct kmes_socket_attachment* attachment,
+                               struct kmes_mapping* mapping);
+/* Unmaps, and drops the lease. */
+void kmes_mapping_detach(struct kmes_mapping* mapping);
 
 /* Closes the remaining descriptors (>= 0), and frees. */
 void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment);

@@ -23,6 +23,7 @@
 #include "kmes/user/futex.h"
 #include "kmes/user/libkmes_parts.h"
 #include "kmes/user/membarrier.h"
+#include "kmes/user/pending.h"
 #include "kmes/user/socket_protocol.h"
 #include "kmes/user/uncancelled.h"
 #include "kmes/user/ways.h"
@@ -148,30 +149,42 @@ static int error_of_socket(int error) {
     return -ENODEV;
 }
 
-static int map_from_socket(__u16 cpu_id, bool promises, struct kmes_mapping* mapping) {
-    struct kmes_socket_attachment attachment;
-    int error = attach_by_socket(cpu_id, promises, &attachment);
+int kmes_socket_attachment_map(struct kmes_socket_attachment* attachment,
+                               struct kmes_mapping* mapping) {
+    int error = identify_fd(attachment->metadata_fds[0], mapping);
 
-    if (error) return error_of_socket(error);
-    error = identify_fd(attachment.metadata_fds[0], mapping);
     if (!error)
-        error = kmes_double_map(attachment.metadata_fds[0], attachment.data_fds[0],
-                                attachment.capacity, false, &mapping->base);
-    mapping->mapped_bytes = kmes_mapping_bytes(KMES_VERSION_1, attachment.capacity);
-    mapping->session = attachment.session;
-    mapping->needs_barrier = attachment.needs_barrier;
+        error = kmes_double_map(attachment->metadata_fds[0], attachment->data_fds[0],
+                                attachment->capacity, false, &mapping->base);
+    mapping->mapped_bytes = kmes_mapping_bytes(KMES_VERSION_1, attachment->capacity);
+    mapping->session = attachment->session;
+    mapping->needs_barrier = attachment->needs_barrier;
     if (!error) {
-        mapping->owner = kmes_lease_make(attachment.lease_fd);
-        attachment.lease_fd = -1;
+        mapping->owner = kmes_lease_make(attachment->lease_fd);
+        attachment->lease_fd = -1;
     }
-    kmes_socket_attachment_free(&attachment);
+    kmes_socket_attachment_free(attachment);
     return error;
 }
 
-static int identify_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
-    struct kmes_socket_identity identity;
-    int error = kmes_socket_identify(cpu_id, KMES_SOCKET_ANSWER_MS, &identity);
+static int map_from_socket(__u16 cpu_id, bool promises, struct kmes_mapping* mapping) {
+    struct kmes_pending_attach* pending = kmes_pending_attach_used();
+    struct kmes_socket_attachment attachment;
+    int error;
 
+    if (pending)
+        return error_of_socket(kmes_pending_attach_step(pending, cpu_id, promises, mapping));
+    error = attach_by_socket(cpu_id, promises, &attachment);
+    return error ? error_of_socket(error) : kmes_socket_attachment_map(&attachment, mapping);
+}
+
+static int identify_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
+    struct kmes_pending_attach* pending = kmes_pending_attach_used();
+    struct kmes_socket_identity identity;
+    int error;
+
+    if (pending && kmes_pending_attach_identify(pending, mapping)) return 0;
+    error = kmes_socket_identify(cpu_id, KMES_SOCKET_ANSWER_MS, &identity);
     if (error) return error_of_socket(error);
     mapping->device = identity.device;
     mapping->inode = identity.inode;
@@ -261,13 +274,18 @@ static int libkmes_attach_with_membarrier(void* context, __u16 cpu_id,
     return attach_cpu(cpu_id, true, mapping);
 }
 
+void kmes_mapping_detach(struct kmes_mapping* mapping) {
+    kmes_pending_attach_forget(mapping->base);
+    munmap(mapping->base, mapping->mapped_bytes);
+    kmes_lease_drop((struct kmes_lease*)mapping->owner);
+    mapping->owner = NULL;
+}
+
 static void detach(void* context, struct kmes_mapping* mapping) {
     KMES_UNCANCELLED;
 
     (void)context;
-    munmap(mapping->base, mapping->mapped_bytes);
-    kmes_lease_drop((struct kmes_lease*)mapping->owner);
-    mapping->owner = NULL;
+    kmes_mapping_detach(mapping);
 }
 
 static int libkmes_attach_read_only(void* context, __u16 cpu_id, struct kmes_mapping* mapping) {
@@ -291,12 +309,23 @@ static int libkmes_identify(void* context, __u16 cpu_id, struct kmes_mapping* ma
 }
 
 /* The lease has ended although the buffer is current. Either the program has closed all its
- * descriptors, or the producer has stopped serving for a while. Takes another lease if possible. */
+ * descriptors, or the producer has stopped serving for a while. Takes another lease if possible,
+ * without waiting for the producer. Otherwise the next question is followed by another attempt. */
 static void renew_lease(__u16 cpu_id, struct kmes_mapping* mapping) {
+    const __u32 operation =
+        mapping->needs_barrier ? KMES_SOCKET_LEASE_WITH_MEMBARRIER : KMES_SOCKET_LEASE;
     struct kmes_socket_attachment attachment;
+    struct kmes_pending request;
     struct stat now;
 
-    if (attach_by_socket(cpu_id, mapping->needs_barrier, &attachment)) return;
+    kmes_pending_init(&request);
+    if (kmes_pending_begin(&request, kmes_socket_ask_attach(operation, cpu_id))) return;
+    if (kmes_pending_look(&request, true)) {
+        kmes_pending_end(&request);
+        return;
+    }
+    if (kmes_socket_take_attach(kmes_pending_take(&request), operation, cpu_id, &attachment))
+        return;
     if (fstat(attachment.metadata_fds[0], &now) == 0 && now.st_dev == mapping->device &&
         now.st_ino == mapping->inode && attachment.lease_fd >= 0) {
         kmes_lease_drop((struct kmes_lease*)mapping->owner);

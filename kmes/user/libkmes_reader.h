@@ -21,13 +21,15 @@ KMES_EXTERN_C_BEGIN
  * exist. -ENOSYS, -ESHUTDOWN and -EAGAIN after a generation change mean that the producer has
  * ended, or has no rings yet. Call again later.
  *
- * By the device and the socket a reader attaches to its CPU only. The connection of its lease is
- * the only open descriptor (libkmes.h). The system call 1091 has no such form. Each attach then
- * attaches to all CPUs twice (E19) and closes the other descriptors. The same holds for a module
- * without KMES_IOC_ATTACH_CPU.
+ * By the device and the socket a reader attaches to its CPU only. The connection of its lease, and
+ * that of a request without an answer, are the only open descriptors (libkmes.h). The system call
+ * 1091 has no such form. Each attach then attaches to all CPUs twice (E19) and closes the other
+ * descriptors. The same holds for a module without KMES_IOC_ATTACH_CPU.
  *
  * If a producer in userspace is killed, its reader switches to the next one, as kmes_reader_wait
- * says. The reader waits at most 1 s for the identify reply.
+ * says. Its question to a process that does not answer stays on a connection, and a later wait gets
+ * the answer. Without a lease the reader waits for it, for at most 1 s. An attach waits for a
+ * process for at most 30 s. In a reader set neither waits (reader_set.h).
  */
 void kmes_reader_by_libkmes(struct kmes_reader_config* config, __u16 cpu_id);
 

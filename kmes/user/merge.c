@@ -204,7 +204,7 @@ static int fill(struct kmes_merge* merge, unsigned index) {
     for (;;) {
         struct bulk_copy* copy;
         struct kmes_bulk bulk;
-        const int found = kmes_set_read_bulk(merge->set, &cpu->reader, &bulk);
+        const int found = kmes_set_read_bulk(merge->set, cpu, &bulk);
 
         if (found == -EMSGSIZE) return -ENOMEM;
         kmes_set_note_result(cpu, found);

@@ -25,6 +25,8 @@
 #define RETRY_MOST_NS (1000 * KMES_SET_NS_PER_MS)
 /* For a change of buffers, because new events wait for it. */
 #define RETRY_CHANGE_MOST_NS (100 * KMES_SET_NS_PER_MS)
+/* For the answer to a request that was sent. */
+#define RETRY_ANSWER_NS (5 * KMES_SET_NS_PER_MS)
 #define TURN_EVENTS 256 /* of one CPU, before the turn of the others */
 #define OPTIONS_MOST_BYTES 4096u
 #define BUFFER_BYTES (16ull << 10)
@@ -38,7 +40,10 @@ void kmes_set_note_result(struct kmes_set_cpu* cpu, int result) {
         cpu->error = 0;
         return;
     }
-    if (!cpu->error)
+    if (result == -EINPROGRESS) {
+        cpu->retry_ns = RETRY_ANSWER_NS;
+        if (cpu->error) result = cpu->error; /* nothing is known that is newer */
+    } else if (!cpu->error || cpu->error == -EINPROGRESS)
         cpu->retry_ns = RETRY_FIRST_NS;
     else if (cpu->retry_ns < most_ns)
         cpu->retry_ns *= 2;
@@ -113,7 +118,12 @@ static void open_cpu(struct kmes_set_cpu* cpu) {
 /* A CPU that could not be read is not tried again before its time. */
 bool kmes_set_is_readable(struct kmes_set_cpu* cpu) {
     if (!is_due(cpu)) return false;
-    if (!cpu->is_open) open_cpu(cpu);
+    if (!cpu->is_open) {
+        struct kmes_pending_attach* previous = kmes_pending_attach_use(cpu->pending);
+
+        open_cpu(cpu);
+        kmes_pending_attach_use(previous);
+    }
     return cpu->is_open;
 }
 
@@ -166,14 +176,20 @@ static int check_options(struct kmes_reader_set_options* options) {
 static struct kmes_reader_set* allocate(unsigned cpus) {
     struct kmes_reader_set* set =
         (struct kmes_reader_set*)calloc(1, sizeof(*set) + cpus * sizeof(set->cpu[0]));
+    bool is_whole = true;
+    unsigned i;
 
     if (!set) return NULL;
     set->cpus = cpus;
+    for (i = 0; i < cpus; i++) {
+        set->cpu[i].pending = kmes_pending_attach_make();
+        is_whole = is_whole && set->cpu[i].pending;
+    }
     set->buffer_bytes = BUFFER_BYTES;
     set->buffer = (__u8*)malloc(set->buffer_bytes);
     set->words = (struct kmes_futex_wait*)calloc(cpus, sizeof(set->words[0]));
     set->life = kmes_life_begin();
-    if (set->buffer && set->words && set->life) return set;
+    if (is_whole && set->buffer && set->words && set->life) return set;
     kmes_reader_set_close(set);
     return NULL;
 }
@@ -224,8 +240,10 @@ void kmes_reader_set_close(struct kmes_reader_set* set) {
 
     if (!set) return;
     kmes_set_close_handle(set);
-    for (i = 0; i < set->cpus; i++)
+    for (i = 0; i < set->cpus; i++) {
         if (set->cpu[i].is_open) kmes_reader_close(&set->cpu[i].reader);
+        kmes_pending_attach_free(set->cpu[i].pending);
+    }
     kmes_life_end(set->life);
     free(set->words);
     free(set->buffer);
@@ -244,6 +262,7 @@ int kmes_reader_set_error(const struct kmes_reader_set* set, unsigned cpu) {
     if (cpu >= set->cpus) return -EINVAL;
     kmes_set_lock(set);
     error = set->cpu[cpu].error;
+    if (error == -EINPROGRESS) error = 0; /* it is not late yet */
     /* The buffer of a killed producer stays readable, and shows nothing of its end. */
     if (!error && set->cpu[cpu].is_open) error = set->cpu[cpu].reader.producer_error;
     kmes_set_unlock(set);
@@ -313,27 +332,37 @@ static bool grow_buffer(struct kmes_reader_set* set, __u64 bytes) {
     return true;
 }
 
-int kmes_set_read_bulk(struct kmes_reader_set* set, struct kmes_reader* reader,
+int kmes_set_read_bulk(struct kmes_reader_set* set, struct kmes_set_cpu* cpu,
                        struct kmes_bulk* bulk) {
     for (;;) {
+        struct kmes_pending_attach* previous = kmes_pending_attach_use(cpu->pending);
         __u32 needed = 0;
-        int found = kmes_reader_bulk(reader, set->buffer, set->buffer_bytes, bulk, &needed);
+        int found = kmes_reader_bulk(&cpu->reader, set->buffer, set->buffer_bytes, bulk, &needed);
 
+        kmes_pending_attach_use(previous);
         if (found != -EMSGSIZE || !grow_buffer(set, needed)) return found;
     }
+}
+
+int kmes_set_peek(struct kmes_set_cpu* cpu, struct kmes_event_view* view) {
+    struct kmes_pending_attach* previous = kmes_pending_attach_use(cpu->pending);
+    int found = kmes_reader_peek(&cpu->reader, view);
+
+    kmes_pending_attach_use(previous);
+    return found;
 }
 
 /* Returns the next event of the CPU that has its turn. As kmes_reader_next, and -EMSGSIZE as
  * above. */
 static int next_of_turn(struct kmes_reader_set* set, struct kmes_event_view* view) {
-    struct kmes_reader* reader = &set->cpu[set->turn].reader;
+    struct kmes_set_cpu* cpu = &set->cpu[set->turn];
 
     for (;;) {
         int found;
 
-        if (set->bulk.left_bytes && kmes_bulk_next(reader, &set->bulk, view))
+        if (set->bulk.left_bytes && kmes_bulk_next(&cpu->reader, &set->bulk, view))
             return KMES_READ_EVENT;
-        found = kmes_set_read_bulk(set, reader, &set->bulk);
+        found = kmes_set_read_bulk(set, cpu, &set->bulk);
         if (found == KMES_READ_EVENT) continue;
         if (found != -EMSGSIZE) set->bulk.left_bytes = 0;
         return found;
@@ -341,7 +370,7 @@ static int next_of_turn(struct kmes_reader_set* set, struct kmes_event_view* vie
 }
 
 static int peek_of_turn(struct kmes_reader_set* set, struct kmes_event_view* view) {
-    return kmes_reader_peek(&set->cpu[set->turn].reader, view);
+    return kmes_set_peek(&set->cpu[set->turn], view);
 }
 
 /* Returns the next event of any CPU, by `get`. After the last turn, the CPU that had the first turn

@@ -17,6 +17,10 @@
  * to 1 s. The other CPUs continue. After a failed change to a newer buffer (5.1.8.3) these
  * intervals are at most 100 ms.
  *
+ * A process that does not answer (SIGSTOP) delays a call by 10 ms, at most once a second in the
+ * whole program. Its answer counts in a later call. Only kmes_reader_set_open waits for it, for at
+ * most 30 s for each request.
+ *
  * At most one thread uses a set at a time. A signal handler may call no function of it.
  */
 #ifndef KMES_USER_READER_SET_H
@@ -83,7 +87,8 @@ unsigned kmes_reader_set_cpus(const struct kmes_reader_set* set);
 
 /* Returns the negative error number of a CPU that cannot be read now, otherwise 0. -EINVAL: no such
  * CPU. -ENOSYS: no producer serves. If it was killed, its events can still be read. A set finds
- * that out by waits in which no event comes, each CPU about once a second. */
+ * that out by waits in which no event comes, each CPU about once a second. -ETIMEDOUT: a process
+ * has not answered for a second. The set looks for its answer in later calls. */
 int kmes_reader_set_error(const struct kmes_reader_set* set, unsigned cpu);
 
 /* Returns the last event of a CPU that the set has delivered, or the one before its first event;
@@ -145,8 +150,8 @@ int kmes_reader_set_consume(struct kmes_reader_set* set, unsigned most,
  * Sleeps until a CPU may have a new event, for at most timeout_ns (KMES_NO_TIMEOUT: no limit).
  * Returns 1 if the caller must read again, -ETIMEDOUT, -EINTR, or the error of CPU 0 if every CPU
  * has an error at the timeout. It checks every 10 ms with more than 128 CPUs, and if the kernel
- * cannot wait for several words at once. A producer that does not answer can delay the return by
- * 10 ms, at most once a second. It delays that of a CPU without a lease by a second.
+ * cannot wait for several words at once. A producer that does not answer delays the return by up to
+ * a second if it gave no lease of a CPU (libkmes.h).
  */
 int kmes_reader_set_wait(struct kmes_reader_set* set, __u64 timeout_ns);
 
@@ -175,7 +180,7 @@ int kmes_reader_set_poll(struct kmes_reader_set* set, __u64 timeout_ns,
  * readable when kmes_reader_set_wait would return.
  *
  * All functions of the set may be used together with it. They and fork may wait for the thread
- * while it attaches, or waits for a producer that does not answer. The thread blocks all signals.
+ * while it attaches, or asks for a producer. The thread blocks all signals.
  * It sleeps as kmes_reader_set_wait does, and ends in kmes_reader_set_close.
  */
 int kmes_reader_set_fd(struct kmes_reader_set* set);

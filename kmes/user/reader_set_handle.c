@@ -152,7 +152,7 @@ static bool try_again(struct kmes_reader_set* set) {
         int found;
 
         if (!cpu->error || !kmes_set_is_readable(cpu)) continue;
-        found = kmes_reader_peek(&cpu->reader, &view);
+        found = kmes_set_peek(cpu, &view);
         kmes_set_note_result(cpu, found);
         if (found == KMES_READ_EVENT) is_found = true;
     }

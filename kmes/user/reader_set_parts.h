@@ -18,6 +18,7 @@ KMES_EXTERN_C_BEGIN
 struct kmes_set_cpu {
     struct kmes_reader_config config;
     struct kmes_reader reader;
+    struct kmes_pending_attach* pending; /* of a read that must not wait for the producer */
     __u64 retry_at_ns;
     __u64 retry_ns; /* the last interval */
     int error;
@@ -57,9 +58,12 @@ bool kmes_set_is_readable(struct kmes_set_cpu* cpu);
 bool kmes_set_is_any_readable(const struct kmes_reader_set* set);
 
 /* As kmes_reader_bulk, into the buffer of the set, which grows with the events. -EMSGSIZE: no
- * memory for the next event. */
-int kmes_set_read_bulk(struct kmes_reader_set* set, struct kmes_reader* reader,
+ * memory for the next event. -EINPROGRESS: as kmes_set_peek. */
+int kmes_set_read_bulk(struct kmes_reader_set* set, struct kmes_set_cpu* cpu,
                        struct kmes_bulk* bulk);
+
+/* As kmes_reader_peek. -EINPROGRESS: the producer has not answered an attach so far. */
+int kmes_set_peek(struct kmes_set_cpu* cpu, struct kmes_event_view* view);
 
 /* -- reader_set_sleep.c ------------------------------------------------------------------------ */
 

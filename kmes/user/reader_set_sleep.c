@@ -138,7 +138,9 @@ __u64 kmes_set_left_ns(__u64 deadline_ns) {
 
 /* All CPUs have an error: the set can only wait for one of them to return. */
 static int timed_out(const struct kmes_reader_set* set) {
-    return kmes_set_is_any_readable(set) ? -ETIMEDOUT : set->cpu[0].error;
+    const int error = kmes_set_is_any_readable(set) ? 0 : set->cpu[0].error;
+
+    return error && error != -EINPROGRESS ? error : -ETIMEDOUT;
 }
 
 static bool is_unread(const struct kmes_reader_set* set) {

@@ -8,7 +8,6 @@
 #define _GNU_SOURCE
 #endif
 #include <errno.h>
-#include <poll.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -309,15 +308,17 @@ static int check_files(const struct kmes_socket_attachment* attachment) {
     return error;
 }
 
-static int attach_by(enum kmes_socket_operation operation, __u32 cpu,
-                     struct kmes_socket_attachment* attachment) {
-    int fd = send_request(operation, cpu, KMES_SOCKET_ANSWER_MS);
+int kmes_socket_ask_attach(__u32 operation, __u32 cpu) {
+    return send_request((enum kmes_socket_operation)operation, cpu, 0);
+}
+
+int kmes_socket_take_attach(int fd, __u32 operation, __u32 cpu,
+                            struct kmes_socket_attachment* attachment) {
     __u32 granted = 0;
     int error;
 
     memset(attachment, 0, sizeof(*attachment));
     attachment->lease_fd = -1;
-    if (fd < 0) return fd;
     error = without_effect(receive_attachment(fd, cpu, attachment, &granted));
     if (operation == KMES_SOCKET_LEASE_WITH_MEMBARRIER)
         attachment->needs_barrier = granted & KMES_SOCKET_NEEDS_BARRIER;
@@ -328,6 +329,16 @@ static int attach_by(enum kmes_socket_operation operation, __u32 cpu,
     if (!error) error = check_files(attachment);
     if (error) kmes_socket_attachment_free(attachment);
     return error;
+}
+
+static int attach_by(enum kmes_socket_operation operation, __u32 cpu,
+                     struct kmes_socket_attachment* attachment) {
+    int fd = send_request(operation, cpu, KMES_SOCKET_ANSWER_MS);
+
+    if (fd >= 0) return kmes_socket_take_attach(fd, operation, cpu, attachment);
+    memset(attachment, 0, sizeof(*attachment));
+    attachment->lease_fd = -1;
+    return fd;
 }
 
 int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment) {
@@ -364,10 +375,15 @@ static int receive_plain(int fd, struct kmes_socket_reply* reply) {
     return descriptors.count ? -EPROTO : 0;
 }
 
-static int receive_identity(int fd, struct kmes_socket_identity* identity) {
+int kmes_socket_ask_identity(__u32 cpu) {
+    return send_request(KMES_SOCKET_IDENTIFY, cpu, 0);
+}
+
+int kmes_socket_take_identity(int fd, struct kmes_socket_identity* identity) {
     struct kmes_socket_reply reply;
     int error = without_effect(receive_plain(fd, &reply));
 
+    close(fd);
     if (error) return error;
     identity->device = reply.device;
     identity->inode = reply.inode;
@@ -379,23 +395,8 @@ static int receive_identity(int fd, struct kmes_socket_identity* identity) {
 
 int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identity* identity) {
     int fd = send_request(KMES_SOCKET_IDENTIFY, cpu, limit_ms);
-    int error;
 
-    if (fd < 0) return fd;
-    error = receive_identity(fd, identity);
-    close(fd);
-    return error;
-}
-
-int kmes_socket_ask_identity(__u32 cpu) {
-    return send_request(KMES_SOCKET_IDENTIFY, cpu, 0);
-}
-
-int kmes_socket_take_identity(int fd, unsigned wait_ms, struct kmes_socket_identity* identity) {
-    struct pollfd connection = {fd, POLLIN, 0};
-
-    if (poll(&connection, 1, (int)wait_ms) <= 0) return -EINPROGRESS;
-    return receive_identity(fd, identity);
+    return fd < 0 ? fd : kmes_socket_take_identity(fd, identity);
 }
 
 /* One packet without descriptors: none are installed for a message that has no room for them. */
