@@ -314,8 +314,8 @@ int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
 
 /* The copy may end in an event, or in a header. The read position advances event by event, so a
  * caller that stops early loses none. */
-static KMES_ALWAYS_INLINE bool next_of_bulk(struct kmes_reader* reader, struct kmes_bulk* bulk,
-                                            struct kmes_event_view* view) {
+static KMES_ALWAYS_INLINE bool next_of_bulk(struct kmes_reader* reader, __u16 cpu_id,
+                                            struct kmes_bulk* bulk, struct kmes_event_view* view) {
     while (bulk->left_bytes >= KMES_EVENT_MIN_BYTES) {
         const __u8* event = bulk->bytes;
         struct kmes_event_header header;
@@ -330,7 +330,9 @@ static KMES_ALWAYS_INLINE bool next_of_bulk(struct kmes_reader* reader, struct k
             reader->statistics.not_newer++;
             continue;
         }
-        fill_view(reader, view, &header, event);
+        kmes_event_view_from(view, &header, event);
+        view->cpu_id = cpu_id;
+        view->lost_before = lost_before(reader, header.sequence);
         deliver(reader, header.sequence);
         return true;
     }
@@ -340,15 +342,16 @@ static KMES_ALWAYS_INLINE bool next_of_bulk(struct kmes_reader* reader, struct k
 
 bool kmes_bulk_next(struct kmes_reader* reader, struct kmes_bulk* bulk,
                     struct kmes_event_view* view) {
-    return next_of_bulk(reader, bulk, view);
+    return next_of_bulk(reader, reader->config.cpu_id, bulk, view);
 }
 
 __u32 kmes_bulk_take(struct kmes_reader* reader, struct kmes_bulk* bulk,
                      struct kmes_event_view* views, __u32 count) {
     struct kmes_bulk left = *bulk; /* kept in registers */
+    const __u16 cpu_id = reader->config.cpu_id;
     __u32 taken = 0;
 
-    while (taken < count && next_of_bulk(reader, &left, &views[taken])) taken++;
+    while (taken < count && next_of_bulk(reader, cpu_id, &left, &views[taken])) taken++;
     *bulk = left;
     return taken;
 }

@@ -166,15 +166,19 @@ TEST(ReaderNext, TheCpuOfAnEventIsThatOfItsRing) {
     World world({.cpu_id = 3});
     ASSERT_EQ(world.emit_sized(30_b), 0);
     world.first().memory.base()[KMES_METADATA_BYTES + kCpuIdInHeader] = 9;
-    Reader copied(world), in_place(world), bulked(world);
+    Reader copied(world), in_place(world), bulked(world), taken(world);
     kmes_bulk bulk{};
-    for (Reader* reader : {&copied, &in_place, &bulked}) ASSERT_EQ(reader->open(), 0);
+    for (Reader* reader : {&copied, &in_place, &bulked, &taken}) ASSERT_EQ(reader->open(), 0);
     ASSERT_EQ(copied.next(), KMES_READ_EVENT);
     ASSERT_EQ(kmes_reader_peek(&in_place.reader, &in_place.view), KMES_READ_EVENT);
     ASSERT_EQ(kmes_reader_bulk(&bulked.reader, bulked.room, sizeof(bulked.room), &bulk, nullptr),
               KMES_READ_EVENT);
     ASSERT_TRUE(kmes_bulk_next(&bulked.reader, &bulk, &bulked.view));
-    for (const Reader* reader : {&copied, &in_place, &bulked}) EXPECT_EQ(reader->view.cpu_id, 3);
+    ASSERT_EQ(kmes_reader_bulk(&taken.reader, taken.room, sizeof(taken.room), &bulk, nullptr),
+              KMES_READ_EVENT);
+    ASSERT_EQ(kmes_bulk_take(&taken.reader, &bulk, &taken.view, 1), 1u);
+    for (const Reader* reader : {&copied, &in_place, &bulked, &taken})
+        EXPECT_EQ(reader->view.cpu_id, 3);
 }
 
 // event-model.md: the payload begins at header_size, and not at 29 + type_len.
