@@ -20,8 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "kmes/user/futex.h"
 #include "kmes/user/producer.h"
 #include "kmes/user/raw_client.h"
+#include "kmes/user/socket_address.h"
+#include "kmes/user/socket_loop.h"
 #include "kmes/user/socket_protocol.h"
 #include "kmes/user/test_support.h"
 
@@ -74,63 +77,88 @@ class LingeringSocket {
     int peer_ = -1;
 };
 
-// A clock that stops for a resize, which reads it during the switch.
-struct HeldClock {
-    std::atomic<bool> is_held{false};
-    std::atomic<bool> is_waited_for{false};
-
-    static uint64_t now_ns(void* context) {
-        auto* self = static_cast<HeldClock*>(context);
-
-        if (self->is_held) self->is_waited_for = true;
-        self->is_held.wait(true);
-        return 1;
-    }
-};
-
-// The server's thread is blocked: it waits for a resize, and the resize waits for the clock.
-class HeldServer {
+// The clock of the server, which its thread reads after each poll. It can stop.
+class HeldClock {
   public:
-    HeldServer(Producer* producer, HeldClock* clock, const std::string& address)
-        : clock_(clock), client_(address) {
-        clock_->is_waited_for = false;
-        clock_->is_held = true;
-        resizer_ = std::thread([producer] { EXPECT_EQ(0, producer->resize(128 << 10)); });
-        EXPECT_TRUE(comes_true([this] { return clock_->is_waited_for.load(); }));
-        EXPECT_TRUE(client_.ask(KMES_SOCKET_IDENTIFY, 0));
-        EXPECT_TRUE(comes_true([this] { return client_.is_received() && other_threads_sleep(); }));
+    Clock clock() { return {now_ns, this}; }
+    // For the calls of this thread.
+    static void use_here() { is_used_here = true; }
+    void hold() {
+        is_waited_for_ = false;
+        is_held_ = true;
     }
+    bool is_waited_for() const { return is_waited_for_; }
     void release() {
-        clock_->is_held = false;
-        clock_->is_held.notify_all();
-        resizer_.join();
-        EXPECT_EQ(0, client_.reply());
+        is_held_ = false;
+        is_held_.notify_all();
     }
 
   private:
-    HeldClock* clock_;
-    RawClient client_;
-    std::thread resizer_;
+    static uint64_t now_ns(void* context) {
+        auto* self = static_cast<HeldClock*>(context);
+
+        if (is_used_here && self->is_held_) {
+            self->is_waited_for_ = true;
+            self->is_held_.wait(true);
+        }
+        return kmes_clock_monotonic_ns();
+    }
+
+    static thread_local bool is_used_here;
+    std::atomic<bool> is_held_{false};
+    std::atomic<bool> is_waited_for_{false};
 };
+
+thread_local bool HeldClock::is_used_here = false;
+
+// A server whose thread can be stopped before it looks at what has arrived.
+class Server {
+  public:
+    Server(Producer* producer, const std::string& address)
+        : loop_(std::make_shared<SocketLoop>(
+              producer, std::make_unique<ListeningAddress>(address, 0600), Serves::kAttachAndEmit,
+              WorkersOptions{.clock = clock_.clock()})) {
+        loop_->workers()->start([loop = loop_] {
+            HeldClock::use_here();
+            loop->run();
+        });
+    }
+    ~Server() { stop(); }
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    void hold() {
+        clock_.hold();
+        loop_->workers()->wake();
+        EXPECT_TRUE(comes_true([] { return clock_.is_waited_for(); }));
+    }
+    void release() { clock_.release(); }
+    void stop() {
+        if (loop_) loop_->stop();
+        loop_.reset();
+    }
+
+  private:
+    static HeldClock clock_;  // a stalled worker that was abandoned reads it later
+    std::shared_ptr<SocketLoop> loop_;
+};
+
+HeldClock Server::clock_;
 
 class SocketHostileTest : public testing::Test {
   protected:
     void SetUp() override {
-        ProducerOptions options = test_options();
-
-        options.schedule_clock = {HeldClock::now_ns, &clock_};
-        producer_ = std::make_unique<Producer>(options);
+        producer_ = std::make_unique<Producer>(test_options());
         ASSERT_EQ(0, producer_->start_without_registry());
-        producer_->serve(address_);
+        server_ = std::make_unique<Server>(producer_.get(), address_);
     }
 
     // Runs `attack` while the server receives nothing, so that the reference in flight is the last
     // one.
     void attack_unseen(const std::function<void()>& attack) {
-        HeldServer held(producer_.get(), &clock_, address_);
-
+        server_->hold();
         attack();
-        held.release();
+        server_->release();
     }
 
     int attach_error() {
@@ -160,13 +188,14 @@ class SocketHostileTest : public testing::Test {
         EXPECT_EQ(0, attach_error());
         EXPECT_EQ(0, batch_error());
         EXPECT_EQ(0, producer_->emit(0, "t"));
+        server_.reset();
         producer_.reset();  // retires
     }
 
     TemporaryFolder folder_;
-    HeldClock clock_;
     std::string address_ = folder_.path("socket");
     std::unique_ptr<Producer> producer_;
+    std::unique_ptr<Server> server_;
 };
 
 const struct kmes_socket_request identify = {KMES_SOCKET_MAGIC, KMES_SOCKET_IDENTIFY, 0, 0, 0, 0};
@@ -256,17 +285,16 @@ TEST_F(SocketHostileTest, DescriptorAfterTheEndOfAConnection) {
 
 TEST_F(SocketHostileTest, ConnectionThatIsNotAcceptedBeforeTheEnd) {
     LingeringSocket hostile;
-    HeldServer held(producer_.get(), &clock_, address_);
+    server_->hold();
     RawClient client(address_);
 
     ASSERT_TRUE(client.send_bytes(&identify, sizeof(identify), {hostile.fd()}));
     hostile.close_here();
-    std::thread retiring([this] { producer_->retire(); });
+    std::thread stopping([this] { server_->stop(); });
 
-    usleep(50000);
-    held.release();
-    retiring.join();
-    producer_->stop_serving();
+    EXPECT_TRUE(comes_true(other_threads_sleep));
+    server_->release();
+    stopping.join();
     producer_.reset();
 }
 
@@ -303,8 +331,8 @@ TEST_F(SocketHostileTest, AddressIsServedAgainWhileTheOldServerLingers) {
         ASSERT_TRUE(client.send_bytes(&identify, sizeof(identify), {hostile.fd()}));
         hostile.close_here();
     });
-    producer_->stop_serving();
-    producer_->serve(address_);
+    server_ = nullptr;
+    server_ = std::make_unique<Server>(producer_.get(), address_);
     expect_no_harm();
 }
 
