@@ -464,6 +464,10 @@ class Session : private RingsObserver {
                 fmt::format("the program creates processes without end: {} so far", processes_));
         }
         if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
+            if (trouble->reason == TracerTrouble::Reason::too_many_processes) {
+                is_given_up_ = true;
+                return complain("the program creates processes without end: " + trouble->what);
+            }
             if (trouble->reason != TracerTrouble::Reason::none_known)
                 return give_up_as_inconclusive(trouble->what);
             run_.suite_error = "tracer: " + trouble->what;

@@ -222,7 +222,7 @@ INSTANTIATE_TEST_SUITE_P(
                       NeverEnding{"sleep-after", "no progress in "},
                       NeverEnding{"stubborn-before", "the program does not call kmes_attach"},
                       NeverEnding{"stubborn-after", "no progress in "},
-                      NeverEnding{"forks-before", "the program does not call kmes_attach"},
+                      NeverEnding{"forks-before", "creates processes without end", EndsBy::count},
                       NeverEnding{"forks-after", "creates processes without end", EndsBy::count}),
     [](const auto& parameter) {
         std::string name = parameter.param.mistake;

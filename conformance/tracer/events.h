@@ -199,9 +199,10 @@ struct TracerTrouble {
         its_rights,      // user, root folder or seccomp filter of the testee prevent a call of the
                          // tracer
         memory_removed,  // the testee has removed memory of the tracer
-        not_followed,    // the tracer cannot follow an action of the testee; neither is at fault
-        stuck,  // a thread made no progress in a call or a step of the tracer: `what` names
-                // its instruction
+        too_many_processes,
+        not_followed,  // the tracer cannot follow an action of the testee; neither is at fault
+        stuck,         // a thread made no progress in a call or a step of the tracer: `what` names
+                       // its instruction
     };
     Reason reason = Reason::none_known;
 };

@@ -164,7 +164,7 @@ TEST_P(ProcessTest, AForkBombIsStoppedBeforeItTakesAllProcessNumbers) {
         if (const auto* told = std::get_if<TracerTrouble>(&event)) trouble = *told;
     }
     EXPECT_EQ(trouble.what, "the testee has more than 500 processes at once");
-    EXPECT_EQ(trouble.reason, TracerTrouble::Reason::not_followed);
+    EXPECT_EQ(trouble.reason, TracerTrouble::Reason::too_many_processes);
     while (!std::holds_alternative<TimedOut>(run.tracer.wait(Clock::now()))) continue;
     const pid_t testee = run.tracer.testee_pid();
     EXPECT_LT(processes_of_session(testee).size(), kMost);

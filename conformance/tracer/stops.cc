@@ -310,7 +310,7 @@ void Tracer::Engine::stop_fork_bomb(Thread& thread) {
     push(thread, TracerTrouble{.tid = thread.tid,
                                .what = "the testee has more than " +
                                        std::to_string(kMostProcesses) + " processes at once",
-                               .reason = TracerTrouble::Reason::not_followed});
+                               .reason = TracerTrouble::Reason::too_many_processes});
 }
 
 void Tracer::Engine::handle_exec(Thread& thread) {
