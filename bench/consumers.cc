@@ -26,6 +26,7 @@
 #include <functional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/peers/consumer_peer.h"
@@ -189,6 +190,16 @@ double number_before(const std::string& word, const std::string& said) {
     return strtod(said.c_str() + begin + 1, nullptr);
 }
 
+// The last line of `kmesctl record` has them apart from the events of the files that are kept.
+double events_in_removed_files(const std::string& said) {
+    const auto removed = said.find("--keep has removed");
+    if (removed == std::string::npos) return 0;
+    const std::string_view before = " with ";
+    const auto begin = said.find(before, removed);
+    must(begin != std::string::npos, "no number of events in removed files");
+    return strtod(said.c_str() + begin + before.size(), nullptr);
+}
+
 // -- The table ------------------------------------------------------------------------------------
 
 double seconds_of(const timeval& time) {
@@ -237,7 +248,10 @@ Outcome measure_row(const Row& row, const Options& options, int cpu) {
     must(status == 0 || is_ended, "it failed");
     outcome.wall_seconds = static_cast<double>(kmes_clock_monotonic_ns() - begin_ns) / 1e9;
     outcome.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
-    if (!row.log.empty()) outcome.events = number_before(row.word, read_file(row.log));
+    if (!row.log.empty()) {
+        const std::string said = read_file(row.log);
+        outcome.events = number_before(row.word, said) + events_in_removed_files(said);
+    }
     return outcome;
 }
 
