@@ -79,6 +79,8 @@ int kmes_socket_identify(__u32 cpu, unsigned limit_ms, struct kmes_socket_identi
 int kmes_socket_ask_identity(__u32 cpu);
 int kmes_socket_take_identity(int fd, struct kmes_socket_identity* identity);
 int kmes_socket_ask_attach(__u32 operation, __u32 cpu);
+/* Returns the operation to try after -EPROTO: an older server knows fewer. 0: none is older. */
+__u32 kmes_socket_older_attach(__u32 operation);
 int kmes_socket_take_attach(int fd, __u32 operation, __u32 cpu,
                             struct kmes_socket_attachment* attachment);
 struct kmes_socket_emitter; /* socket_protocol.h */
@@ -169,6 +171,9 @@ void kmes_pending_attach_forget(const void* base);
 /* Maps the buffer, and frees the attachment. */
 int kmes_socket_attachment_map(struct kmes_socket_attachment* attachment,
                                struct kmes_mapping* mapping);
+/* Fills the identity of the current buffer, its session and its next number. */
+void kmes_mapping_identify(struct kmes_mapping* mapping,
+                           const struct kmes_socket_identity* identity);
 /* Unmaps, and drops the lease. */
 void kmes_mapping_detach(struct kmes_mapping* mapping);
 

@@ -178,6 +178,14 @@ static int map_from_socket(__u16 cpu_id, bool promises, struct kmes_mapping* map
     return error ? error_of_socket(error) : kmes_socket_attachment_map(&attachment, mapping);
 }
 
+void kmes_mapping_identify(struct kmes_mapping* mapping,
+                           const struct kmes_socket_identity* identity) {
+    mapping->device = identity->device;
+    mapping->inode = identity->inode;
+    mapping->session = identity->session;
+    mapping->next_sequence = identity->next_sequence;
+}
+
 static int identify_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
     struct kmes_pending_attach* pending = kmes_pending_attach_used();
     struct kmes_socket_identity identity;
@@ -186,10 +194,7 @@ static int identify_from_socket(__u16 cpu_id, struct kmes_mapping* mapping) {
     if (pending && kmes_pending_attach_identify(pending, mapping)) return 0;
     error = kmes_socket_identify(cpu_id, KMES_SOCKET_ANSWER_MS, &identity);
     if (error) return error_of_socket(error);
-    mapping->device = identity.device;
-    mapping->inode = identity.inode;
-    mapping->session = identity.session;
-    mapping->next_sequence = identity.next_sequence;
+    kmes_mapping_identify(mapping, &identity);
     return 0;
 }
 

@@ -71,18 +71,6 @@ static __u64 load_generation(void* base) {
     return __atomic_load_n(fields.generation, __ATOMIC_ACQUIRE);
 }
 
-/* An older server knows fewer operations. 0: there is none that is older. */
-static __u32 older_operation(__u32 operation) {
-    switch (operation) {
-        case KMES_SOCKET_LEASE_WITH_MEMBARRIER:
-            return KMES_SOCKET_LEASE;
-        case KMES_SOCKET_LEASE:
-            return KMES_SOCKET_ATTACH;
-        default:
-            return 0;
-    }
-}
-
 /* Sends the request that is next. */
 static int ask(struct kmes_pending_attach* pending, __u16 cpu) {
     if (pending->mapping.base)
@@ -92,7 +80,7 @@ static int ask(struct kmes_pending_attach* pending, __u16 cpu) {
 
 static int take_mapping(struct kmes_pending_attach* pending, __u16 cpu) {
     struct kmes_socket_attachment attachment;
-    const __u32 older = older_operation(pending->operation);
+    const __u32 older = kmes_socket_older_attach(pending->operation);
     int error = kmes_socket_take_attach(kmes_pending_take(&pending->request), pending->operation,
                                         cpu, &attachment);
 
@@ -163,9 +151,6 @@ bool kmes_pending_attach_identify(struct kmes_pending_attach* pending,
     pending->answered_base = NULL;
     if (load_generation((void*)(__UINTPTR_TYPE__)base) != pending->generation)
         memset(&pending->identity, 0, sizeof(pending->identity)); /* the reader attaches again */
-    mapping->device = pending->identity.device;
-    mapping->inode = pending->identity.inode;
-    mapping->session = pending->identity.session;
-    mapping->next_sequence = pending->identity.next_sequence;
+    kmes_mapping_identify(mapping, &pending->identity);
     return true;
 }

@@ -331,9 +331,8 @@ int kmes_socket_take_attach(int fd, __u32 operation, __u32 cpu,
     return error;
 }
 
-static int attach_by(enum kmes_socket_operation operation, __u32 cpu,
-                     struct kmes_socket_attachment* attachment) {
-    int fd = send_request(operation, cpu, KMES_SOCKET_ANSWER_MS);
+static int attach_by(__u32 operation, __u32 cpu, struct kmes_socket_attachment* attachment) {
+    int fd = send_request((enum kmes_socket_operation)operation, cpu, KMES_SOCKET_ANSWER_MS);
 
     if (fd >= 0) return kmes_socket_take_attach(fd, operation, cpu, attachment);
     memset(attachment, 0, sizeof(*attachment));
@@ -341,18 +340,31 @@ static int attach_by(enum kmes_socket_operation operation, __u32 cpu,
     return fd;
 }
 
-int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment) {
-    int error = attach_by(KMES_SOCKET_LEASE, cpu, attachment);
+__u32 kmes_socket_older_attach(__u32 operation) {
+    switch (operation) {
+        case KMES_SOCKET_LEASE_WITH_MEMBARRIER:
+            return KMES_SOCKET_LEASE; /* the server executes a full fence in each emission */
+        case KMES_SOCKET_LEASE:
+            return KMES_SOCKET_ATTACH;
+        default:
+            return 0;
+    }
+}
 
-    /* An older server knows no leases. */
-    return error == -EPROTO ? attach_by(KMES_SOCKET_ATTACH, cpu, attachment) : error;
+static int attach_from(__u32 operation, __u32 cpu, struct kmes_socket_attachment* attachment) {
+    int error = attach_by(operation, cpu, attachment);
+
+    while (error == -EPROTO && (operation = kmes_socket_older_attach(operation)) != 0)
+        error = attach_by(operation, cpu, attachment);
+    return error;
+}
+
+int kmes_socket_attach(__u32 cpu, struct kmes_socket_attachment* attachment) {
+    return attach_from(KMES_SOCKET_LEASE, cpu, attachment);
 }
 
 int kmes_socket_attach_with_membarrier(__u32 cpu, struct kmes_socket_attachment* attachment) {
-    int error = attach_by(KMES_SOCKET_LEASE_WITH_MEMBARRIER, cpu, attachment);
-
-    /* An older server executes a full fence in each emission. */
-    return error == -EPROTO ? kmes_socket_attach(cpu, attachment) : error;
+    return attach_from(KMES_SOCKET_LEASE_WITH_MEMBARRIER, cpu, attachment);
 }
 
 void kmes_socket_attachment_free(struct kmes_socket_attachment* attachment) {
