@@ -297,8 +297,8 @@ void Tracer::Engine::go_apart() {
 }
 
 // A child that was born while its parent died is traced, and unknown until its first stop.
-bool Tracer::Engine::has_tracees() const {
-    return !tracees_.all_threads().empty() || (stops_.has_children() && traces_processes(gettid()));
+bool Tracer::Engine::has_tracees() {
+    return !tracees_.threads().empty() || (stops_.has_children() && traces_processes(gettid()));
 }
 
 void Tracer::Engine::kill_all() {

@@ -189,7 +189,7 @@ class Tracer::Engine final : private InjectionHost {
     void handle_exec(Thread& thread);
     void first_stop(Thread& thread);
     void stop_fork_bomb(Thread& thread);
-    bool has_tracees() const;
+    bool has_tracees();
 
     // --- report_watch.cc
     void watch_report_write(Thread& thread, long number, const uint64_t (&arguments)[6]);
