@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: MIT
 #
-# The files of every vector are what the two scripts write, and the scripts notice one that is not.
+# The files of every vector are what the two scripts write, and the scripts notice another file.
 set -eu
 vectors=conformance/vectors
 copy=$TEST_TMPDIR/vectors

@@ -43,7 +43,7 @@ like '^caught \| producer.c/kmes_publish/weaken/0 .* order-strength '
 like '^stale: producer.c/kmes_publish/weaken/0 is listed as equivalent, and is caught'
 like '^stale: producer.c/gone/drop/0 is listed, and is no mutant'
 
-# The ID has another edit than the one that was listed.
+# The edit of the ID is not the listed edit.
 printf '= a reason\nproducer.c/kmes_publish/weaken/0 48c50ad8\n' >"$none"
 mutants 1 --only producer.c/kmes_publish/weaken/ --killers scripts --equivalent "$none"
 like '^stale: producer.c/kmes_publish/weaken/0 is another edit now, 48c50ad7'
