@@ -33,6 +33,7 @@ class Folder {
     Folder(const Folder&) = delete;
     Folder& operator=(const Folder&) = delete;
     std::string file(const std::string& name) const { return path_ + "/" + name; }
+    bool empty() const { return std::filesystem::is_empty(path_); }
 
   private:
     std::string path_;
@@ -41,6 +42,10 @@ class Folder {
 inline std::string read_file(const std::string& path) {
     std::ifstream in(path);
     return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline void write_file(const std::string& path, const std::string& text) {
+    std::ofstream(path) << text;
 }
 
 // A process of the runner with these words. One pipe gets standard output and standard error.

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// Tests of the failures that are drawn, and of their number.
+#include "conformance/main/pictures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "conformance/main/shell.h"
+#include "conformance/model/run_record.h"
+
+namespace kmes::conformance {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// A case that found this clause broken, after this many steps.
+CaseOutcome failure_after(int steps, const std::string& clause) {
+    auto record = std::make_shared<RunRecord>();
+    record->findings.emplace_back();
+    for (int i = 0; i < steps; ++i) {
+        TimelineStep step;
+        step.text = "step " + std::to_string(i) + " of " + clause;
+        record->timeline.add(std::move(step));
+    }
+    CaseOutcome outcome{Verdict::fail, clause, "wrong", ""};
+    outcome.record = std::move(record);
+    return outcome;
+}
+
+TEST(Program, DrawsTheFailuresThatTellMostWhateverRanFirst) {
+    Shell shell;
+    shell.cases = {case_of("E10/one", Level::erratum), case_of("E10/two", Level::erratum),
+                   case_of("E10/three", Level::erratum), case_of("E10/four", Level::erratum),
+                   case_of("E3/meant", Level::erratum)};
+    shell.act = [](const Case& the_case) {
+        return failure_after(the_case.id == "E10/one" ? 40 : 20, "E3");
+    };
+    EXPECT_EQ(shell.test(), 1);
+    // Each case runs; then the drawn one runs again, with every access recorded.
+    EXPECT_THAT(shell.ran,
+                ElementsAre("E10/one", "E10/two", "E10/three", "E10/four", "E3/meant", "E3/meant"));
+    EXPECT_TRUE(shell.last_settings.record_accesses);
+    EXPECT_THAT(shell.out.str(), HasSubstr("\n    4 more cases of E3 (-v prints them in full):\n"
+                                           "        E10/one  wrong\n"
+                                           "        E10/two  wrong\n"
+                                           "        E10/three  wrong\n"
+                                           "        E10/four  wrong\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("    E3           5 cases  E3/meant\n"));
+}
+
+TEST(Program, DrawsNoMoreThanThreeClauses) {
+    Shell shell;
+    shell.cases = {case_of("E1/one", Level::erratum), case_of("E2/one", Level::erratum),
+                   case_of("E3/one", Level::erratum), case_of("E4/one", Level::erratum)};
+    shell.act = [](const Case& the_case) {
+        return failure_after(20, std::string(the_case.clause));
+    };
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_EQ(shell.ran.size(), 4u + 3u);
+    EXPECT_THAT(shell.out.str(),
+                HasSubstr("(the picture of this failure: run it again as below, or with -v)"));
+}
+
+TEST(Program, DrawsEachFailureAtOnceWhereAllAreAskedFor) {
+    Shell shell;
+    shell.cases = {case_of("E3/one", Level::erratum), case_of("E3/two", Level::erratum)};
+    shell.act = [](const Case&) { return failure_after(3, "E3"); };
+    EXPECT_EQ(shell.test({"-v"}), 1);
+    EXPECT_THAT(shell.ran, ElementsAre("E3/one", "E3/one", "E3/two", "E3/two"));
+}
+
+TEST(Program, SpeaksOfTheRunThatIsDrawn) {
+    Shell shell;
+    shell.cases = {case_of("E3/one", Level::erratum)};
+    shell.act = [&shell](const Case&) {
+        return failure_after(3, shell.last_settings.record_accesses ? "E24" : "E3");
+    };
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("fail E3/one (clause E24)"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("step 2 of E24"));
+}
+
+}  // namespace
+}  // namespace kmes::conformance
