@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 // The producer's socket with misbehaving clients, and its address. The packets are written by hand;
-// process_test.cc tests the use by libkmes.
+// emit_calls_test.cc, attach_calls_test.cc and process_test.cc test the use by libkmes.
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
