@@ -175,7 +175,7 @@ class Printer {
     }
 
     void take(const kmes_event_view& event) {
-        const std::uint64_t session = kmes_merge_get_place(merge_.get(), event.cpu_id).session;
+        const std::uint64_t session = kmes_merge_buffer(merge_.get(), event.cpu_id)->session;
         if (session != session_) {
             if (session_ != 0) print_notices();
             session_ = session;

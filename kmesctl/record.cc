@@ -94,7 +94,7 @@ class Recording {
     Source source_;
     RecordFiles files_;
     const Take take_ = [this](const kmes_event_view& event) {
-        files_.enter_session(event.cpu_id, source_.session(event.cpu_id));
+        files_.enter_session(event.cpu_id, source_.session_of_event(event.cpu_id));
         files_.add(event);
         files_.rotate_if_large();
         return true;

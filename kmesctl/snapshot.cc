@@ -112,7 +112,7 @@ class HeldRings {
         const auto take = [&](const kmes_event_view& event) {
             const unsigned cpu = event.cpu_id;
             // The reader may switch to the next producer, whose rings are others.
-            if (cpu >= has_begun.size() || rings->session(cpu) != session) return true;
+            if (cpu >= has_begun.size() || rings->session_of_event(cpu) != session) return true;
             kmes_event_view written = event;
             // Events that are older than the ring are not lost.
             if (!has_begun[cpu]) written.lost_before = 0;

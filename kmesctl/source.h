@@ -84,6 +84,11 @@ class Source {
     std::uint64_t session(unsigned cpu) const {
         return kmes_reader_set_get_place(set_, cpu).session;
     }
+    // The session of the last event of this CPU that was read. It is cheap for each event. A merge
+    // reads ahead.
+    std::uint64_t session_of_event(unsigned cpu) const {
+        return kmes_reader_set_buffer(set_, cpu)->session;
+    }
     // The session of the producer that was attached last.
     std::uint64_t session() const { return session_; }
     // The number of places with impossible content on all CPUs, which were skipped.

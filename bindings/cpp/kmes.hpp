@@ -18,7 +18,7 @@
 // run() a limit and check a flag of the handler after it, or wait for fd() beside a signalfd.
 //
 // Restart: a set continues with the next producer. Its sequence numbers begin again at 1, and
-// place(event.cpu).session differs. A set never reads more CPUs than it had at its beginning
+// buffer(event.cpu).session differs. A set never reads more CPUs than it had at its beginning
 // (kmes_reader_set_open(3)).
 #ifndef KMES_BINDINGS_CPP_KMES_HPP
 #define KMES_BINDINGS_CPP_KMES_HPP
@@ -163,6 +163,12 @@ class reader_set {
     // Of the buffer that is read now (5.1.8.3).
     std::uint64_t generation(unsigned cpu) const {
         return kmes_reader_set_generation(native_handle(), cpu);
+    }
+
+    // Of the last event of this CPU that the set has returned; zeros before the first event. It is
+    // cheap for each event. There must be such a CPU.
+    const kmes_reader_buffer& buffer(unsigned cpu) const {
+        return *kmes_reader_set_buffer(native_handle(), cpu);
     }
 
     // A descriptor for epoll and event loops, which is readable while there is something unread.

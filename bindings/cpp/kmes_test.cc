@@ -291,6 +291,11 @@ TEST_F(BindingTest, GenerationFollowsAResize) {
     for (const event& each : set.available()) EXPECT_EQ(0u, each.lost_before);
     EXPECT_EQ(before + 1, set.generation(0));
     EXPECT_EQ(0u, set.generation(2));
+    EXPECT_EQ(0u, set.buffer(0).generation) << "there was no event";
+    emit(0, "t");
+    ASSERT_TRUE(set.try_next());
+    EXPECT_EQ(before + 1, set.buffer(0).generation);
+    EXPECT_EQ(1u, set.buffer(0).switches);
 }
 
 }  // namespace

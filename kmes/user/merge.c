@@ -31,7 +31,7 @@ struct bulk_copy {
     struct bulk_copy* next;
     __u64 allocated_bytes;
     __u64 arrival_ns;
-    __u64 session;
+    struct kmes_reader_buffer buffer;
     __u32 count;
     __u32 taken;
     struct kmes_event_view views[];
@@ -46,6 +46,7 @@ struct merge_cpu {
     struct bulk_copy* first;
     struct bulk_copy* last;
     struct kmes_reader_place place;
+    struct kmes_reader_buffer buffer; /* of the last delivered event */
     struct merge_key key; /* of the first held event, or of the last one if none is held */
     bool begins_anew;     /* the clock went back too far before the first event */
 };
@@ -177,7 +178,7 @@ static void free_copy(struct kmes_merge* merge, struct bulk_copy* copy) {
 
 /* Copies the events of a bulk. The reader delivers them only if there is memory for them. NULL: no
  * memory. */
-static struct bulk_copy* copy_bulk(const struct kmes_merge* merge, struct kmes_reader* reader,
+static struct bulk_copy* copy_bulk(const struct kmes_merge* merge, struct kmes_set_cpu* cpu,
                                    struct kmes_bulk* bulk) {
     const __u32 most = (__u32)(bulk->left_bytes / KMES_EVENT_MIN_BYTES);
     const __u64 head_bytes = sizeof(struct bulk_copy) + most * sizeof(struct kmes_event_view);
@@ -189,9 +190,10 @@ static struct bulk_copy* copy_bulk(const struct kmes_merge* merge, struct kmes_r
     copy->next = NULL;
     copy->allocated_bytes = head_bytes + bulk->left_bytes;
     copy->arrival_ns = merge->round_monotonic_ns;
-    copy->session = reader->mapping.session;
     copy->taken = 0;
-    copy->count = kmes_bulk_take(reader, bulk, copy->views, most);
+    copy->count = kmes_bulk_take(&cpu->reader, bulk, copy->views, most);
+    if (copy->count) kmes_set_note_buffer(cpu);
+    copy->buffer = cpu->buffer;
     return copy;
 }
 
@@ -209,7 +211,7 @@ static int fill(struct kmes_merge* merge, unsigned index) {
         if (found == -EMSGSIZE) return -ENOMEM;
         kmes_set_note_result(cpu, found);
         if (found != KMES_READ_EVENT) return KMES_READ_EMPTY;
-        copy = copy_bulk(merge, &cpu->reader, &bulk);
+        copy = copy_bulk(merge, cpu, &bulk);
         if (!copy) return -ENOMEM;
         if (copy->count) {
             add_copy(merge, index, copy);
@@ -276,6 +278,13 @@ static bool note_order(struct kmes_merge* merge, const struct merge_cpu* cpu, __
     return is_out_of_order;
 }
 
+/* Called before the first event of a bulk, whose events all have one buffer. */
+static void enter_buffer(struct merge_cpu* cpu) {
+    cpu->buffer = cpu->first->buffer;
+    cpu->place.session = cpu->buffer.session;
+    cpu->place.is_known = true;
+}
+
 static bool deliver_first(struct kmes_merge* merge, struct kmes_event_view* view) {
     const unsigned index = merge->heap[0];
     struct merge_cpu* cpu = &merge->cpu[index];
@@ -284,9 +293,8 @@ static bool deliver_first(struct kmes_merge* merge, struct kmes_event_view* view
     merge->statistics.forced += !is_first_in_time(merge);
     *view = *first_of(cpu);
     is_out_of_order = note_order(merge, cpu, view->timestamp);
-    cpu->place.session = cpu->first->session;
+    if (!cpu->first->taken) enter_buffer(cpu);
     cpu->place.last_sequence = view->sequence;
-    cpu->place.is_known = true;
     if (++cpu->first->taken == cpu->first->count) {
         merge->delivered = cpu->first;
         cpu->first = cpu->first->next;
@@ -453,6 +461,10 @@ struct kmes_reader_place kmes_merge_get_place(const struct kmes_merge* merge, un
     const struct kmes_reader_place none = {0};
 
     return cpu < merge->cpus ? merge->cpu[cpu].place : none;
+}
+
+const struct kmes_reader_buffer* kmes_merge_buffer(const struct kmes_merge* merge, unsigned cpu) {
+    return cpu < merge->cpus ? &merge->cpu[cpu].buffer : NULL;
 }
 
 struct kmes_merge_statistics kmes_merge_get_statistics(const struct kmes_merge* merge) {

@@ -95,6 +95,10 @@ int kmes_merge_poll(struct kmes_merge* merge, __u64 timeout_ns, kmes_merge_funct
  * kmes_reader_set_get_place, which counts held events. */
 struct kmes_reader_place kmes_merge_get_place(const struct kmes_merge* merge, unsigned cpu);
 
+/* As kmes_reader_set_buffer, for the last event of a CPU that the merge has delivered. The pointer
+ * is valid until the merge is closed. */
+const struct kmes_reader_buffer* kmes_merge_buffer(const struct kmes_merge* merge, unsigned cpu);
+
 struct kmes_merge_statistics kmes_merge_get_statistics(const struct kmes_merge* merge);
 
 KMES_EXTERN_C_END

@@ -58,6 +58,11 @@ class Ring {
         __atomic_store_n(fields_.write_pos, written_, __ATOMIC_SEQ_CST);
     }
     void* base() const { return base_; }
+    // Makes `next` the buffer that follows this one, with the next sequence number.
+    void retire(Ring* next) {
+        next->sequence_ = sequence_;
+        *next->fields_.generation = ++*fields_.generation;
+    }
     // The CPU in the header of later events.
     void name_cpu(uint16_t cpu) { cpu_ = cpu; }
 
@@ -86,6 +91,7 @@ class MergeTest : public testing::Test {
         merge_ = nullptr;
         set_ = nullptr;
         rings_.clear();
+        next_rings_.clear();
         merged_.clear();
     }
     void open(unsigned cpus, const kmes_merge_options& options) {
@@ -112,9 +118,13 @@ class MergeTest : public testing::Test {
     }
     static int attach(void* context, __u16 cpu, kmes_mapping* mapping) {
         *mapping = {};
-        mapping->base = static_cast<MergeTest*>(context)->rings_[cpu]->base();
+        const auto* self = static_cast<MergeTest*>(context);
+        const Ring* ring = self->rings_[cpu].get();
+
+        if (cpu == 0 && !self->next_rings_.empty()) ring = self->next_rings_.back().get();
+        mapping->base = ring->base();
         mapping->mapped_bytes = kMappedBytes;
-        mapping->inode = 1u + cpu;
+        mapping->inode = reinterpret_cast<uintptr_t>(ring);
         return 0;
     }
 
@@ -145,7 +155,17 @@ class MergeTest : public testing::Test {
         return text;
     }
 
+    // CPU 0 gets a new buffer, which is returned.
+    Ring* replace() {
+        Ring* before = next_rings_.empty() ? rings_[0].get() : next_rings_.back().get();
+
+        next_rings_.push_back(std::make_unique<Ring>(uint16_t{0}));
+        before->retire(next_rings_.back().get());
+        return next_rings_.back().get();
+    }
+
     std::vector<std::unique_ptr<Ring>> rings_;
+    std::vector<std::unique_ptr<Ring>> next_rings_;  // later buffers of CPU 0
     kmes_reader_set* set_ = nullptr;
     kmes_merge* merge_ = nullptr;
     std::vector<Merged> merged_;
@@ -200,6 +220,33 @@ TEST_F(MergeTest, TheSetReportsTheCpuOfTheRing) {
     rings_[1]->emit(20);
     ASSERT_EQ(KMES_READ_EVENT, kmes_reader_set_peek(set_, &view));
     EXPECT_EQ(1u, view.cpu_id);
+}
+
+// The set is ahead of the merge: it has read the next buffer while the merge holds events.
+TEST_F(MergeTest, TheBufferIsThatOfTheDeliveredEvent) {
+    open(2, holding(kForEver));
+    const kmes_reader_buffer* buffer = kmes_merge_buffer(merge_, 0);
+
+    ASSERT_NE(nullptr, buffer);
+    EXPECT_EQ(nullptr, kmes_merge_buffer(merge_, 2));
+    rings_[0]->emit(10);
+    rings_[0]->emit(30);
+    drain();
+    replace()->emit(40);
+    drain();
+    replace()->emit(50);
+    drain();
+    EXPECT_EQ(2u, kmes_reader_set_statistics(set_, 0).switches);
+    EXPECT_EQ("", stamps());
+    EXPECT_EQ(0u, buffer->generation) << "no event was delivered";
+    kmes_merge_flush(merge_);
+    for (const unsigned switches : {0u, 0u, 1u, 2u}) {
+        ASSERT_TRUE(next());
+        EXPECT_EQ(switches, buffer->switches);
+        EXPECT_EQ(switches, buffer->generation);
+    }
+    EXPECT_EQ("10 30 40 50", stamps());
+    EXPECT_EQ(0u, kmes_merge_buffer(merge_, 1)->switches);
 }
 
 TEST_F(MergeTest, EqualTimestampsComeInTheOrderOfTheirCpus) {

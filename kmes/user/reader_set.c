@@ -312,6 +312,11 @@ __u64 kmes_reader_set_generation(const struct kmes_reader_set* set, unsigned cpu
     return generation;
 }
 
+const struct kmes_reader_buffer* kmes_reader_set_buffer(const struct kmes_reader_set* set,
+                                                        unsigned cpu) {
+    return cpu < set->cpus ? &set->cpu[cpu].buffer : NULL;
+}
+
 /* -- Reading ----------------------------------------------------------------------------------- */
 
 static void pass_turn(struct kmes_reader_set* set) {
@@ -344,6 +349,14 @@ int kmes_set_read_bulk(struct kmes_reader_set* set, struct kmes_set_cpu* cpu,
     }
 }
 
+void kmes_set_note_buffer(struct kmes_set_cpu* cpu) {
+    const struct kmes_reader* reader = &cpu->reader;
+
+    cpu->buffer.session = reader->mapping.session;
+    cpu->buffer.generation = reader->generation;
+    cpu->buffer.switches = reader->statistics.switches;
+}
+
 int kmes_set_peek(struct kmes_set_cpu* cpu, struct kmes_event_view* view) {
     struct kmes_pending_attach* previous = kmes_pending_attach_use(cpu->pending);
     int found = kmes_reader_peek(&cpu->reader, view);
@@ -356,13 +369,17 @@ int kmes_set_peek(struct kmes_set_cpu* cpu, struct kmes_event_view* view) {
  * above. */
 static int next_of_turn(struct kmes_reader_set* set, struct kmes_event_view* view) {
     struct kmes_set_cpu* cpu = &set->cpu[set->turn];
+    bool is_read = false;
 
     for (;;) {
         int found;
 
-        if (set->bulk.left_bytes && kmes_bulk_next(&cpu->reader, &set->bulk, view))
+        if (set->bulk.left_bytes && kmes_bulk_next(&cpu->reader, &set->bulk, view)) {
+            if (is_read) kmes_set_note_buffer(cpu);
             return KMES_READ_EVENT;
+        }
         found = kmes_set_read_bulk(set, cpu, &set->bulk);
+        is_read = true;
         if (found == KMES_READ_EVENT) continue;
         if (found != -EMSGSIZE) set->bulk.left_bytes = 0;
         return found;
@@ -370,7 +387,11 @@ static int next_of_turn(struct kmes_reader_set* set, struct kmes_event_view* vie
 }
 
 static int peek_of_turn(struct kmes_reader_set* set, struct kmes_event_view* view) {
-    return kmes_set_peek(&set->cpu[set->turn], view);
+    struct kmes_set_cpu* cpu = &set->cpu[set->turn];
+    const int found = kmes_set_peek(cpu, view);
+
+    if (found == KMES_READ_EVENT) kmes_set_note_buffer(cpu);
+    return found;
 }
 
 /* Returns the next event of any CPU, by `get`. After the last turn, the CPU that had the first turn

@@ -124,6 +124,23 @@ struct kmes_reader_statistics kmes_reader_set_statistics(const struct kmes_reade
  * read it (5.1.8.3). 0 for a CPU that does not exist, or was never read. */
 __u64 kmes_reader_set_generation(const struct kmes_reader_set* set, unsigned cpu);
 
+/* The buffer of an event. Later releases add fields at the end. */
+struct kmes_reader_buffer {
+    __u64 session;    /* of its producer, as in struct kmes_mapping */
+    __u64 generation; /* as loaded when the set began to read the buffer (5.1.8.3) */
+    __u64 switches;   /* changes of buffers of this CPU before it, as in the statistics; another
+                         value than at the previous event of the CPU: another buffer */
+};
+
+/*
+ * Returns the buffer of the last event of a CPU that the set has returned, delivered or not; zeros
+ * before the first event. NULL: no such CPU. The pointer is valid until the set is closed, and a
+ * call that returns an event of the CPU changes its content. It takes no lock, so it is cheap for
+ * each event, also inside the event function.
+ */
+const struct kmes_reader_buffer* kmes_reader_set_buffer(const struct kmes_reader_set* set,
+                                                        unsigned cpu);
+
 /*
  * Returns the next event of any CPU. `view` points to a copy that is valid until the next call for
  * this set. The result is KMES_READ_EVENT, KMES_READ_EMPTY if no CPU has an event, or -ENOMEM.

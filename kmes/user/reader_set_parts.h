@@ -18,6 +18,7 @@ KMES_EXTERN_C_BEGIN
 struct kmes_set_cpu {
     struct kmes_reader_config config;
     struct kmes_reader reader;
+    struct kmes_reader_buffer buffer;    /* of the last event; only for the caller's thread */
     struct kmes_pending_attach* pending; /* of a read that must not wait for the producer */
     __u64 retry_at_ns;
     __u64 retry_ns; /* the last interval */
@@ -64,6 +65,9 @@ int kmes_set_read_bulk(struct kmes_reader_set* set, struct kmes_set_cpu* cpu,
 
 /* As kmes_reader_peek. -EINPROGRESS: the producer has not answered an attach so far. */
 int kmes_set_peek(struct kmes_set_cpu* cpu, struct kmes_event_view* view);
+
+/* Records the buffer of an event that the CPU's reader has returned. */
+void kmes_set_note_buffer(struct kmes_set_cpu* cpu);
 
 /* -- reader_set_sleep.c ------------------------------------------------------------------------ */
 

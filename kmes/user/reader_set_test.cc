@@ -356,6 +356,43 @@ TEST_F(ReaderSetTest, GenerationIsThatOfTheBufferThatIsRead) {
     EXPECT_EQ(0u, kmes_reader_set_generation(set_, 2));
 }
 
+// Unlike the generation, it changes with the first event of a buffer and not with the attach.
+TEST_F(ReaderSetTest, BufferIsThatOfTheLastEvent) {
+    start(2);
+    ASSERT_EQ(0, kmes_reader_set_open(&set_, nullptr));
+    const kmes_reader_buffer* buffer = kmes_reader_set_buffer(set_, 1);
+    kmes_event_view view;
+
+    ASSERT_NE(nullptr, buffer);
+    EXPECT_EQ(nullptr, kmes_reader_set_buffer(set_, 2));
+    EXPECT_EQ(0u, buffer->generation);
+    emit(1, 2);
+    EXPECT_EQ(2, consume());
+    const kmes_reader_buffer first = *buffer;
+    EXPECT_EQ(kmes_reader_set_get_place(set_, 1).session, first.session);
+    EXPECT_EQ(kmes_reader_set_generation(set_, 1), first.generation);
+    EXPECT_EQ(0u, first.switches);
+    ASSERT_EQ(0, producer_->resize(2 * k64KiB));
+    EXPECT_EQ(0, consume());
+    EXPECT_EQ(first.generation, buffer->generation) << "there was no event";
+    emit(1, 2);
+    then_ = [&](const kmes_event_view&) {
+        EXPECT_EQ(first.generation + 1, buffer->generation);
+        EXPECT_EQ(1u, buffer->switches);
+        return 0;
+    };
+    EXPECT_EQ(2, consume());
+    emit(1);
+    ASSERT_EQ(0, producer_->resize(k64KiB));
+    emit(1);
+    for (const unsigned switches : {1u, 2u}) {
+        ASSERT_EQ(KMES_READ_EVENT, kmes_reader_set_peek(set_, &view));
+        EXPECT_EQ(switches, buffer->switches);
+        EXPECT_TRUE(kmes_reader_set_release(set_));
+    }
+    EXPECT_EQ(0u, kmes_reader_set_buffer(set_, 0)->session) << "it had no event";
+}
+
 TEST_F(ReaderSetTest, OpenSaysWhyNoCpuCanBeRead) {
     start(2);
     kmes_reader_set_options options = refusing_.options();
@@ -380,9 +417,12 @@ TEST_F(ReaderSetTest, GoesOnWithTheNextProducer) {
     EXPECT_EQ(-ENOSYS, kmes_reader_set_error(set_, 0));
     start(2);
     last_.clear();
+    const kmes_reader_buffer before = *kmes_reader_set_buffer(set_, 1);
     emit(1);
     EXPECT_EQ(1, poll(KMES_NO_TIMEOUT));
     EXPECT_EQ(1u, last_[1]);
+    EXPECT_NE(before.session, kmes_reader_set_buffer(set_, 1)->session);
+    EXPECT_EQ(before.switches + 1, kmes_reader_set_buffer(set_, 1)->switches);
 }
 
 // Each question may take a second, and the caller's time is over.
