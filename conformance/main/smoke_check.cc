@@ -66,7 +66,7 @@ struct Match {
 class ReportCheck {
   public:
     ReportCheck(const History& history, std::string_view report)
-        : history_(history), lines_(lines_of(report)), lanes_(history.cpus()) {}
+        : history_(history), lines_(lines_of(report)), records_of_(history.cpus()) {}
 
     std::vector<LineProblem> run() {
         for (const Line& line : lines_) check_line(line);
@@ -82,8 +82,8 @@ class ReportCheck {
     }
 
   private:
-    // The part of the report about one CPU so far.
-    struct Lane {
+    // What the lines so far say about one CPU.
+    struct CpuRecords {
         std::map<std::uint64_t, std::uint64_t> lines;  // by sequence number: the line of its record
         const Event* last = nullptr;
         std::optional<std::uint64_t> lost;  // an L since the last E
@@ -119,9 +119,9 @@ class ReportCheck {
             complain(line, fmt::format("there was no such event; event {} of CPU {} was another",
                                        record.sequence, cpu));
         } else if (record.kind == RecordKind::lost) {
-            lanes_[cpu].lost = record.count;
-            lanes_[cpu].lost_line = line.number;
-            if (lanes_[cpu].last == nullptr) {
+            records_of_[cpu].lost = record.count;
+            records_of_[cpu].lost_line = line.number;
+            if (records_of_[cpu].last == nullptr) {
                 complain(line, fmt::format("no event of CPU {} precedes the record; expected no "
                                            "count of events lost before the first one",
                                            cpu));
@@ -159,8 +159,8 @@ class ReportCheck {
             const bool same = fields[i] == right[i] || (i == 5 && fields[i] == event.type);
             if (same) score += kWeights[i];
         }
-        const Lane& lane = lanes_[cpu];
-        const std::uint64_t last = lane.last == nullptr ? 0 : lane.last->sequence;
+        const CpuRecords& records = records_of_[cpu];
+        const std::uint64_t last = records.last == nullptr ? 0 : records.last->sequence;
         if (event.sequence == last + 1 && fields.size() > 1 && fields[1] == right[1]) {
             score += kNextWeight;
         }
@@ -171,7 +171,7 @@ class ReportCheck {
         const Event& event = *match.event;
         const std::string right = right_record(match.cpu, event);
         const std::vector<std::string> right_fields = split(right);
-        Lane& lane = lanes_[match.cpu];
+        CpuRecords& records = records_of_[match.cpu];
         std::string what;
         const bool has_shape = line.fields.size() == kEventFields && line.fields[0] == "E";
         if (!has_shape || line.text.ends_with('\r')) {
@@ -185,52 +185,53 @@ class ReportCheck {
         }
         if (!what.empty()) complain(line, what, right);
         check_place(line, match);
-        lane.lines.emplace(event.sequence, line.number);
-        if (lane.last == nullptr || event.sequence > lane.last->sequence) lane.last = &event;
-        if (event.type == kEndEventType) lane.end_line = line.number;
-        lane.lost.reset();
+        records.lines.emplace(event.sequence, line.number);
+        if (records.last == nullptr || event.sequence > records.last->sequence)
+            records.last = &event;
+        if (event.type == kEndEventType) records.end_line = line.number;
+        records.lost.reset();
     }
 
     // Checks for doubled records, wrong order, records after the end, and the L before.
     void check_place(const Line& line, const Match& match) {
         const Event& event = *match.event;
-        Lane& lane = lanes_[match.cpu];
-        const auto before = lane.lines.find(event.sequence);
-        if (before != lane.lines.end()) {
+        CpuRecords& records = records_of_[match.cpu];
+        const auto before = records.lines.find(event.sequence);
+        if (before != records.lines.end()) {
             return complain(
                 line,
                 fmt::format("event {} of CPU {} is in line {} already; expected one record of it",
                             event.sequence, match.cpu, before->second));
         }
-        if (lane.end_line != 0) {
+        if (records.end_line != 0) {
             return complain(line,
                             fmt::format("the record follows the event kmes.conformance.end of CPU "
                                         "{} (line {}); expected no record of the CPU after that",
-                                        match.cpu, lane.end_line));
+                                        match.cpu, records.end_line));
         }
-        if (lane.last == nullptr) return;
-        if (event.sequence < lane.last->sequence) {
+        if (records.last == nullptr) return;
+        if (event.sequence < records.last->sequence) {
             return complain(
                 line,
                 fmt::format(
                     "event {} of CPU {} follows event {}; expected the order of sequence numbers",
-                    event.sequence, match.cpu, lane.last->sequence));
+                    event.sequence, match.cpu, records.last->sequence));
         }
-        check_lost(line, match.cpu, event.sequence - lane.last->sequence - 1, event);
+        check_lost(line, match.cpu, event.sequence - records.last->sequence - 1, event);
     }
 
     void check_lost(const Line& line, std::uint32_t cpu, std::uint64_t lost, const Event& event) {
-        const Lane& lane = lanes_[cpu];
-        if (!lane.lost || *lane.lost == lost) return;
-        const Line& told = lines_[lane.lost_line - 1];
+        const CpuRecords& records = records_of_[cpu];
+        if (!records.lost || *records.lost == lost) return;
+        const Line& loss = lines_[records.lost_line - 1];
         const std::string where = fmt::format(
-            "between event {} (line {}) and event {} (line {}) of CPU {}", lane.last->sequence,
-            lane.lines.at(lane.last->sequence), event.sequence, line.number, cpu);
+            "between event {} (line {}) and event {} (line {}) of CPU {}", records.last->sequence,
+            records.lines.at(records.last->sequence), event.sequence, line.number, cpu);
         if (lost == 0) {
-            complain(told, fmt::format("nothing was lost {}; expected no L record there", where));
+            complain(loss, fmt::format("nothing was lost {}; expected no L record there", where));
         } else {
-            complain(told,
-                     fmt::format("field 2 (count) is {}; {} {} lost {}", *lane.lost, lost,
+            complain(loss,
+                     fmt::format("field 2 (count) is {}; {} {} lost {}", *records.lost, lost,
                                  lost == 1 ? "event was" : "events were", where),
                      fmt::format("L {} {}", cpu, lost));
         }
@@ -253,7 +254,7 @@ class ReportCheck {
     }
 
     void check_refusal(const Line& line, std::uint32_t cpu) {
-        lanes_[cpu].refused = true;
+        records_of_[cpu].refused = true;
         const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
         if (may_refuse(buffer.fault)) return;
         complain(line,
@@ -263,10 +264,10 @@ class ReportCheck {
     }
 
     void find_missing(std::uint32_t cpu) {
-        const Lane& lane = lanes_[cpu];
+        const CpuRecords& records = records_of_[cpu];
         const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
         if (must_refuse(buffer.fault)) {
-            if (lane.refused) return;
+            if (records.refused) return;
             problems_.push_back(
                 {0,
                  fmt::format("the buffer of CPU {} is malformed ({}); expected an R record", cpu,
@@ -274,13 +275,13 @@ class ReportCheck {
                  "", fmt::format("R {} {}", cpu, buffer.fault_detail)});
             return;
         }
-        if (lane.refused) return;
+        if (records.refused) return;
         std::size_t missing = 0;
         std::uint64_t line_before = 0;
         for (const Event& event : history_.events_of(cpu)) {
             if (event.dropped) continue;
-            const auto found = lane.lines.find(event.sequence);
-            if (found != lane.lines.end()) {
+            const auto found = records.lines.find(event.sequence);
+            if (found != records.lines.end()) {
                 line_before = found->second;
             } else if (++missing <= kMissingShown) {
                 complain_missing(cpu, event, line_before);
@@ -306,7 +307,7 @@ class ReportCheck {
 
     const History& history_;
     std::vector<Line> lines_;
-    std::vector<Lane> lanes_;
+    std::vector<CpuRecords> records_of_;  // by CPU
     std::vector<LineProblem> problems_;
 };
 

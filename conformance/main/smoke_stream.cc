@@ -11,6 +11,7 @@
 #include <cstring>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -18,15 +19,15 @@
 #include <vector>
 
 #include "conformance/main/smoke_calls.h"
+#include "conformance/main/smoke_mappings.h"
+#include "conformance/main/smoke_patience.h"
+#include "conformance/main/smoke_report.h"
 #include "conformance/model/layout.h"
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/layout.h"
-#include "conformance/oracle/record.h"
 #include "conformance/stage/attach_form.h"
 #include "conformance/stage/metadata_check.h"
 #include "conformance/stage/rings_observer.h"
-#include "conformance/stage/state_text.h"
-#include "conformance/tracer/patience.h"
 #include "conformance/tracer/tracer.h"
 
 namespace kmes::conformance {
@@ -38,38 +39,16 @@ constexpr std::uint32_t kMain = 0;     // most events, a gap
 constexpr std::uint32_t kSecond = 1;   // ends first
 constexpr std::uint32_t kRefused = 2;  // its magic is wrong
 constexpr milliseconds kPoll{3};
-// A testee that is blocked for good at this many checks in a row has nothing more to say.
-constexpr milliseconds kLookEvery{20};
-constexpr unsigned kQuietLooks = 5;
 // A testee that is not blocked, but makes no progress, gets this much time; times the scale.
 constexpr milliseconds kPatience{4000};
 // How long the suite waits for a testee to sleep where no verdict depends on it.
 constexpr milliseconds kRest{300};
 // The limit of the whole run; times the scale.
 constexpr milliseconds kLimit{11000};
-// The report of these few events is a hundred times shorter, comments included.
-constexpr std::size_t kReportBytesAtMost = std::size_t{1} << 20;
-// If a machine is too slow for that many bytes, the number of lines shows a flood: the stream has a
-// few dozen events.
-constexpr std::uint64_t kEventLinesAtMost = 1024;
 constexpr unsigned kProcessesAtMost = 200;
 constexpr std::uint64_t kAttachesOfProgress = 100;
 
 struct Interrupted {};
-
-using EventName = std::pair<std::uint64_t, std::uint64_t>;  // CPU, sequence number
-
-// Returns the events that have a record in this part of a report.
-std::vector<EventName> delivered_in(std::string_view report) {
-    RecordParser parser;
-    parser.feed(report);
-    parser.finish();
-    std::vector<EventName> names;
-    for (const Record& record : parser.records()) {
-        if (record.kind == RecordKind::event) names.emplace_back(record.cpu, record.sequence);
-    }
-    return names;
-}
 
 class Session : private RingsObserver {
   public:
@@ -97,7 +76,7 @@ class Session : private RingsObserver {
 
     void before_operation() override {
         read_report();
-        history().set_report_bytes(run_.report.size());
+        history().set_report_bytes(report_.text().size());
     }
 
     void complain(const std::string& problem) {
@@ -132,9 +111,9 @@ class Session : private RingsObserver {
     // -- The stream ------------------------------------------------------------------------------
 
     bool play_events() {
-        if (!until([this] { return !is_one_unmapped(); }, "map every fd")) return false;
+        if (!until([this] { return !mappings_.is_one_missing(); }, "map every fd")) return false;
         if (!until_delivered("the event that was there before the attach")) {
-            if (settings_.is_brief && !stuck_.empty()) try_later_events();
+            if (settings_.is_brief && stuck_) try_later_events();
             return false;
         }
         if (settings_.is_brief) let_rest();
@@ -145,16 +124,13 @@ class Session : private RingsObserver {
     // A consumer that omits the first event may deliver later ones, and then it reads the ring. The
     // first mistake remains that of the run.
     void try_later_events() {
-        const std::string stuck = stuck_;
-        const std::set<EventName> owed = owed_;
-        const std::size_t stuck_at = stuck_at_;
-        const std::uint64_t lines_before = event_lines();
+        Stuck stuck = *stuck_;
+        const std::uint64_t lines_before = report_.event_lines();
         emit_first_events();
         const std::uint64_t expected = lines_before + emitted_[kMain] + emitted_[kSecond] - 1;
-        until([&] { return event_lines() >= expected; }, "the first events");
-        stuck_ = stuck;
-        owed_ = owed;
-        stuck_at_ = event_lines() > lines_before ? run_.report.size() : stuck_at;
+        until([&] { return report_.event_lines() >= expected; }, "the first events");
+        if (report_.event_lines() > lines_before) stuck.report_bytes = report_.text().size();
+        stuck_ = std::move(stuck);
     }
 
     void emit_first_events() {
@@ -194,7 +170,7 @@ class Session : private RingsObserver {
     }
 
     void play_end() {
-        if (ended_ || is_given_up_ || is_one_unmapped()) return;
+        if (ended_ || is_given_up_ || mappings_.is_one_missing()) return;
         const std::string end(kEndEventType);
         emit(kSecond, end, "", 0);
         const bool plays_on = run_.to_the_end && !settings_.is_brief;
@@ -212,18 +188,15 @@ class Session : private RingsObserver {
 
     // -- Waiting ---------------------------------------------------------------------------------
 
-    // Lines that could be records of events of this CPU, whatever is wrong with them.
-    std::uint64_t event_lines() const { return event_lines_; }
-
     bool until_delivered(const std::string& what) {
         const std::uint64_t expected = emitted_[kMain] + emitted_[kSecond];
-        return until([&] { return event_lines() >= expected; }, what);
+        return until([&] { return report_.event_lines() >= expected; }, what);
     }
 
     // Returns false if the condition does not come true (the reason is among the problems), or the
     // testee has ended.
     bool until(const std::function<bool()>& condition, const std::string& what) {
-        changed();
+        patience_.note_progress();
         while (!ended_ && !is_given_up_) {
             if (condition()) return true;
             pump();
@@ -233,7 +206,7 @@ class Session : private RingsObserver {
                 end_at_limit(what);
                 return false;
             }
-            if (const std::string why = why_hopeless(); !why.empty()) {
+            if (const std::string why = patience_.why_hopeless(); !why.empty()) {
                 complain_hopeless(what, why);
                 return false;
             }
@@ -256,29 +229,9 @@ class Session : private RingsObserver {
     void read_report() {
         const std::string bytes = tracer_.output().read_report();
         if (bytes.empty()) return;
-        quiet_looks_ = 0;
-        for (const char byte : bytes) {
-            if (run_.report.size() == kReportBytesAtMost) {
-                return give_up_as_flood(
-                    fmt::format("more than {} bytes for a few events", kReportBytesAtMost));
-            }
-            const char before = run_.report.empty() ? '\n' : run_.report.back();
-            run_.report.push_back(byte);
-            // A comment is no progress, and neither is the rest of a line.
-            if (before == '\n' && byte != '#') changed();
-            if (before == '\n' && (byte == 'E' || byte == 'e')) ++event_lines_;
-        }
-        if (event_lines_ > kEventLinesAtMost) {
-            give_up_as_flood(
-                fmt::format("more than {} event lines for a few events", kEventLinesAtMost));
-        }
-    }
-
-    void changed() {
-        patience_.restart();
-        is_patience_over_ = false;
-        quiet_looks_ = 0;
-        looks_ = resting_looks_ = 0;
+        patience_.note_event();
+        if (report_.append(bytes)) patience_.note_progress();
+        if (!report_.flood().empty()) give_up_as_flood(report_.flood());
     }
 
     // -- Ends before the stream does ----------------------------------------------------------
@@ -289,17 +242,9 @@ class Session : private RingsObserver {
         complain("the program floods its report: " + how);
     }
 
-    std::string no_progress() const {
-        return fmt::format("no progress in {} ms", patience_ms().count());
-    }
-
-    // A program that sleeps waits for something. A program that works may be slow, such as an
-    // interpreter that loads its modules on a busy machine. It gets time up to the limit.
-    bool has_rested() const { return resting_looks_ * 10 >= looks_ * 8; }
-
     void end_at_limit(const std::string& what) {
-        if (!is_patience_over_) return give_up_for_time(what);
-        complain_hopeless(what, no_progress());
+        if (!patience_.is_over()) return give_up_for_time(what);
+        complain_hopeless(what, patience_.no_progress());
         is_given_up_ = true;
     }
 
@@ -323,24 +268,6 @@ class Session : private RingsObserver {
             static_cast<std::int64_t>(static_cast<double>(time.count()) * settings_.timeout_scale));
     }
 
-    milliseconds patience_ms() const { return scaled(kPatience); }
-
-    // Returns why nothing more will come; empty: something may.
-    std::string why_hopeless() {
-        const TimePoint now = Clock::now();
-        is_patience_over_ = patience_.is_over(tracer_.testee_threads());
-        if (is_patience_over_ && has_rested()) return no_progress();
-        if (now - last_look_ < kLookEvery) return {};
-        last_look_ = now;
-        const Inspection inspection = tracer_.inspect();
-        ++looks_;
-        if (std::ranges::all_of(inspection.threads, is_out_of_the_way)) ++resting_looks_;
-        const bool for_good = tracer_.testee_pid() != 0 && inspection.all_blocked_for_good &&
-                              !inspection.other_processes;
-        quiet_looks_ = for_good ? quiet_looks_ + 1 : 0;
-        return quiet_looks_ >= kQuietLooks ? "all threads are blocked for good" : std::string();
-    }
-
     void complain_hopeless(const std::string& what, const std::string& why) {
         if (waiting_for_exit_) {
             // A testee that did not get so far need not exit.
@@ -355,30 +282,9 @@ class Session : private RingsObserver {
         if (attaches_ == 0) {
             return complain("the program does not call kmes_attach (system call 1091): " + why);
         }
-        if (is_one_unmapped()) return complain(unmapped_text() + ": " + why);
-        stuck_at_ = run_.report.size();
-        owed_ = owed_events();
-        stuck_ = fmt::format("waited for the record of {}: {}{}", what, why, sleep_text());
-    }
-
-    bool is_one_unmapped() const { return maps_of_cpu_.size() < cpus_; }
-
-    // Names the CPUs without a mapping, and those that were mapped more than once instead.
-    std::string unmapped_text() const {
-        std::vector<std::uint32_t> unmapped;
-        for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
-            if (!maps_of_cpu_.contains(cpu)) unmapped.push_back(cpu);
-        }
-        const bool is_one = unmapped.size() == 1;
-        std::string text =
-            fmt::format("the program did not map the {} {}",
-                        is_one ? "buffer of CPU" : "buffers of CPUs", ranges_text(unmapped));
-        std::string_view link = "; it mapped ";
-        for (const auto& [cpu, maps] : maps_of_cpu_) {
-            if (maps < 2) continue;
-            text += fmt::format("{}that of CPU {} {} times", std::exchange(link, ", "), cpu, maps);
-        }
-        return text;
+        if (mappings_.is_one_missing()) return complain(mappings_.missing_text() + ": " + why);
+        stuck_ = Stuck{fmt::format("waited for the record of {}: {}{}", what, why, sleep_text()),
+                       report_.text().size(), report_.owed(history())};
     }
 
     // Returns what is wrong with a wait itself, whatever the thread had read before. Empty: nothing
@@ -389,7 +295,7 @@ class Session : private RingsObserver {
                 const auto found = served_back_.find(word.place.buffer);
                 if (found == served_back_.end()) continue;
                 const std::uint32_t cpu = history().buffer(found->second).cpu;
-                const std::uint64_t owed = first_owed(cpu);
+                const std::uint64_t owed = report_.first_owed(history(), cpu);
                 WaitDescription wait;
                 wait.thread = thread.tid;
                 wait.on_futex = true;
@@ -409,37 +315,12 @@ class Session : private RingsObserver {
         return {};
     }
 
-    // Returns the events without a record.
-    std::set<EventName> owed_events() {
-        std::set<EventName> owed;
-        for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
-            for (const Event& event : history().events_of(cpu)) {
-                if (!event.dropped) owed.emplace(cpu, event.sequence);
-            }
-        }
-        for (const EventName& name : delivered_in(run_.report)) owed.erase(name);
-        return owed;
-    }
-
-    // Returns the first sequence number of this CPU that no line of the report can belong to; 0:
-    // none.
-    std::uint64_t first_owed(std::uint32_t cpu) {
-        const std::string lines = "\n" + run_.report;
-        const std::string begin = fmt::format("\nE {} ", cpu);
-        std::size_t count = 0;
-        for (std::size_t at = lines.find(begin); at != std::string::npos;
-             at = lines.find(begin, at + 1))
-            ++count;
-        const auto& events = history().events_of(cpu);
-        return count < events.size() ? events[count].sequence : 0;
-    }
-
     // -- Events of the tracer --------------------------------------------------------------------
 
     void handle(const TracerEvent& event) {
         if (std::holds_alternative<TimedOut>(event)) return;
         // Something has happened. Whether it is progress depends on what it is.
-        quiet_looks_ = 0;
+        patience_.note_event();
         if (const auto* attached = std::get_if<Attached>(&event)) return on(*attached);
         if (const auto* mapped = std::get_if<Mapped>(&event)) return on(*mapped);
         if (const auto* wait = std::get_if<FutexWait>(&event)) return on(*wait);
@@ -477,7 +358,7 @@ class Session : private RingsObserver {
 
     void on(const Attached& event) {
         // A testee that attaches again and again makes no progress.
-        if (++attaches_ <= kAttachesOfProgress) changed();
+        if (++attaches_ <= kAttachesOfProgress) patience_.note_progress();
         last_attach_ = event;
         if (event.error == 0) {
             has_attached_ = has_attached_ || !event.buffers.empty();
@@ -491,15 +372,11 @@ class Session : private RingsObserver {
         const std::vector<std::string> mistakes =
             mapping_mistakes(event, history().buffer(index).capacity);
         // A consumer may try the length of another form first.
-        if (event.is_refused) {
-            refused_maps_.try_emplace(cpu, mistakes);
-            return;
-        }
-        refused_maps_.erase(cpu);
+        if (event.is_refused) return mappings_.refuse(cpu, mistakes);
         for (const std::string& mistake : mistakes) complain(mistake);
         if (event.error != 0) complain(fmt::format("mmap failed: {}", strerror(event.error)));
-        ++maps_of_cpu_[cpu];
-        if (mapped_.insert(index).second) changed();
+        mappings_.add(cpu);
+        if (mapped_.insert(index).second) patience_.note_progress();
     }
 
     void on(const FutexWait& event) {
@@ -518,13 +395,11 @@ class Session : private RingsObserver {
         if (write.ends_line) return;
         // The current lines say where it ends.
         read_report();
-        const auto line =
-            static_cast<std::uint64_t>(std::count(run_.report.begin(), run_.report.end(), '\n'));
         if (++cut_writes_ > 1) return;
         complain(fmt::format(
             "line {} is written in pieces: a write of {} byte{} that does not end with a newline; "
             "expected whole lines in each write, because lines of threads mix",
-            line + 1, write.bytes, write.bytes == 1 ? "" : "s"));
+            report_.lines() + 1, write.bytes, write.bytes == 1 ? "" : "s"));
     }
 
     AttachAnswer answer() {
@@ -548,7 +423,7 @@ class Session : private RingsObserver {
         read_report();
         run_.standard_output = tracer_.output().standard_output();
         run_.standard_error = tracer_.output().standard_error();
-        run_.has_events = event_lines_ > 0;
+        run_.has_events = report_.event_lines() > 0;
         for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
             if (const auto finding = check_metadata(*run_.rings, history().present_buffer(cpu))) {
                 complain(finding->message);
@@ -560,17 +435,17 @@ class Session : private RingsObserver {
         run_.facts.push_back(
             fmt::format("{} calls of kmes_attach, {} CPUs mapped, {} writes, {} "
                         "lines",
-                        attaches_, maps_of_cpu_.size(), writes_,
-                        std::count(run_.report.begin(), run_.report.end(), '\n')));
+                        attaches_, mappings_.cpus(), writes_, report_.lines()));
+        run_.report = report_.take();
     }
 
     void conclude_end() {
         if (!ended_) return;
-        for (const auto& [cpu, mistakes] : refused_maps_) {
+        for (const auto& [cpu, mistakes] : mappings_.refused()) {
             for (const std::string& mistake : mistakes)
                 complain(mistake + ". The kernel refuses it with EINVAL");
         }
-        if (last_attach_.error != 0 && maps_of_cpu_.empty()) {
+        if (last_attach_.error != 0 && mappings_.cpus() == 0) {
             const std::string mistake = attach_mistake(last_attach_, has_attached_);
             if (!mistake.empty()) complain(mistake);
         }
@@ -587,11 +462,11 @@ class Session : private RingsObserver {
             complain(fmt::format(
                 "the program exited with status {}; expected 0 when every CPU has ended",
                 ended_->exit_status));
-        } else if (!run_.to_the_end && stuck_.empty()) {
+        } else if (!run_.to_the_end && !stuck_) {
             complain("the program exited with status 0; expected the end of a CPU first");
         }
-        if (is_one_unmapped() && !maps_of_cpu_.empty() && refused_maps_.empty())
-            complain(unmapped_text());
+        if (mappings_.is_one_missing() && mappings_.cpus() > 0 && mappings_.refused().empty())
+            complain(mappings_.missing_text());
     }
 
     // As in a full run: another process is not followed, and the testee is not blamed for it.
@@ -601,9 +476,8 @@ class Session : private RingsObserver {
     }
 
     bool has_refused_a_sound_one() const {
-        const std::string lines = "\n" + run_.report;
         for (std::uint32_t cpu = 0; cpu < kRefused; ++cpu) {
-            if (lines.find(fmt::format("\nR {} ", cpu)) != std::string::npos) return true;
+            if (report_.has_refusal_of(cpu)) return true;
         }
         return false;
     }
@@ -611,11 +485,11 @@ class Session : private RingsObserver {
     // The report is empty although it should not be: prints the likely reasons.
     void conclude_silence() {
         if (has_refused_a_sound_one()) return;  // the reason, and a mistake of its own
-        if (!stuck_.empty()) {
-            if (run_.report.size() > stuck_at_) run_.in_time = stuck_at_;
-            complain(stuck_ + late_text());
+        if (stuck_) {
+            if (report_.text().size() > stuck_->report_bytes) run_.in_time = stuck_->report_bytes;
+            complain(stuck_->problem + report_.late_text(stuck_->report_bytes, stuck_->owed));
         }
-        if (event_lines_ > 0) return;
+        if (report_.event_lines() > 0) return;
         if (run_.standard_output.find("E ") != std::string::npos) {
             complain(
                 "the records are on standard output; expected them on the descriptor that "
@@ -623,58 +497,37 @@ class Session : private RingsObserver {
         }
     }
 
-    // Describes what came after the suite had given up. Empty: nothing about the CPUs of `owed_`.
-    std::string late_text() const {
-        // A line that was incomplete then counts as late.
-        const std::size_t lines_in_time = run_.report.substr(0, stuck_at_).rfind('\n') + 1;
-        std::string passed_over;
-        for (const auto& [cpu, sequence] : delivered_in(run_.report.substr(lines_in_time))) {
-            if (owed_.contains({cpu, sequence})) {
-                return "; the record came when the testee ended, but has to be written before a "
-                       "sleep (is the output buffered?)";
-            }
-            const auto first = owed_.lower_bound({cpu, 0});
-            if (!passed_over.empty() || first == owed_.end() || first->first != cpu) continue;
-            passed_over = fmt::format(
-                "; later the program delivered event {} of CPU {}, but not "
-                "event {}",
-                sequence, cpu, first->second);
-        }
-        return passed_over;
-    }
+    // The wait that the suite gave up.
+    struct Stuck {
+        std::string problem;
+        std::size_t report_bytes;  // the length of the report then
+        std::set<SmokeReport::EventName> owed;
+    };
 
     const SmokeSettings& settings_;
     const std::uint32_t cpus_;
     SmokeRun run_;
+    SmokeReport report_;
+    SmokeMappings mappings_{cpus_};
     Tracer tracer_;
     std::map<BufferIndex, BufferId> served_;
     std::map<BufferId, BufferIndex> served_back_;
-    std::map<std::uint32_t, std::uint64_t> maps_of_cpu_;  // how many times each CPU was mapped
-    std::map<std::uint32_t, std::vector<std::string>> refused_maps_;  // of CPUs not mapped since
     std::set<BufferIndex> mapped_;
     std::array<std::uint64_t, 2> emitted_{};
-    std::uint64_t event_lines_ = 0;
     std::uint64_t attaches_ = 0;
     Attached last_attach_;
     bool has_attached_ = false;  // to a buffer
     std::uint64_t writes_ = 0;
     std::uint64_t cut_writes_ = 0;
     std::uint64_t clock_ns_ = 1'700'000'000'123'456'789;
-    unsigned quiet_looks_ = 0;
-    std::uint64_t looks_ = 0;  // since the last progress
-    std::uint64_t resting_looks_ = 0;
-    bool is_patience_over_ = false;
     bool told_private_ = false;
     bool waiting_for_exit_ = false;
     bool is_given_up_ = false;  // the rest of the stream is not played
     unsigned processes_ = 0;
     TimePoint begin_;
     std::string foreign_;  // what another process has tried
-    std::string stuck_;
-    std::size_t stuck_at_ = 0;
-    std::set<EventName> owed_;  // when the suite gave up
-    Patience patience_{patience_ms()};
-    TimePoint last_look_;
+    std::optional<Stuck> stuck_;
+    SmokePatience patience_{tracer_, scaled(kPatience)};
     std::optional<Ended> ended_;
 };
 
