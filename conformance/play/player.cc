@@ -96,9 +96,7 @@ void Player::emit(std::uint32_t cpu, std::uint64_t event_bytes, std::string type
 }
 
 void Player::start() {
-    if (!stage_.settings().record_accesses)
-        stage_.guards().set_on_plain_guard([this](const GuardHit& hit) { return is_plain(hit); });
-    stage_.guards().set_on_guard([this](const GuardHit& hit) { return on_access(hit); });
+    stage_.guards().set_decider(*this);
     stage_.hooks().set_on_wait(
         [this](const FutexWait& wait, std::uint32_t cpu) { on_wait(wait, cpu); });
     stage_.hooks().set_on_mapped([this](const Mapped& mapped) {
@@ -124,7 +122,7 @@ std::uint32_t Player::first_phase() const {
 void Player::open() {
     is_open_ = true;
     is_phase_cut_ = false;
-    stage_.guards().set_on_guard([this](const GuardHit& hit) { return on_access(hit); });
+    stage_.guards().set_decider(*this);
     const std::vector<Mapping> there = stage_.testee().tracer().mappings();
     for (const Mapped& mapped : mapped_) {
         const bool is_there = std::any_of(there.begin(), there.end(), [&](const Mapping& each) {
@@ -303,7 +301,7 @@ bool Player::has_no_more_to_do() const {
     return true;
 }
 
-AtGuard Player::on_access(const GuardHit& hit) {
+AtGuard Player::decide(const GuardHit& hit) {
     is_open_ = is_open_ && !has_no_more_to_do();
     if (!is_open_) return AtGuard::release;
     if (++accesses_of_phase_ > kAccessesOfAPhase) return cut_phase();

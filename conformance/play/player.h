@@ -71,7 +71,7 @@ struct Scenario {
     std::function<void(Player&)> run;
 };
 
-class Player {
+class Player : private AccessDecider {
   public:
     // All arguments must outlive the player. `trace` gets the accesses as they happen, however the
     // play ends.
@@ -100,8 +100,8 @@ class Player {
     bool perform_next();
 
   private:
-    AtGuard on_access(const GuardHit& hit);
-    bool is_plain(const GuardHit& hit);
+    AtGuard decide(const GuardHit& hit) override;
+    bool is_plain(const GuardHit& hit) override;
     void on_wait(const FutexWait& wait, std::uint32_t cpu);
     bool publish_for_sleepers(bool is_quiet);
     AccessPoint point_of(const BufferAccess& access, BufferIndex buffer) const;

@@ -8,11 +8,11 @@
 #include <cerrno>
 #include <chrono>
 #include <optional>
-#include <utility>
 
 #include "conformance/model/layout.h"
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/stage/attach_form.h"
+#include "conformance/stage/debugger.h"
 #include "conformance/stage/end_finding.h"
 #include "conformance/stage/raised.h"
 #include "conformance/stage/stage_parts.h"
@@ -35,8 +35,9 @@ constexpr milliseconds kPoll{3};
 
 }  // namespace
 
-void EventLoop::set_on_event(std::function<void(const TracerEvent&)> function) {
-    on_event_ = std::move(function);
+void EventLoop::set_debugger(Debugger& debugger, Stage& stage) {
+    debugger_ = &debugger;
+    debugged_ = &stage;
 }
 
 void EventLoop::start() {
@@ -60,7 +61,7 @@ void EventLoop::connect(Tracer& tracer) {
     tracer.set_attach_call(attach_call_of(layout()), parts_.attach_answers.least_fd());
     tracer.handlers().is_interrupted = [this] { return parts_.settings.stop->load(); };
     parts_.rings->set_observer(*this);
-    if (parts_.guards.has_plain_guard()) {
+    if (parts_.guards.has_plain_hits()) {
         tracer.handlers().guarded_access = [this](const GuardHit& hit) {
             note_access(hit);
             return parts_.guards.count_if_plain(hit) ? GuardAnswer::kStep : GuardAnswer::kEvent;
@@ -119,8 +120,8 @@ bool EventLoop::has_gone_or_stop() {
 
 void EventLoop::handle(const TracerEvent& event) {
     if (std::holds_alternative<TimedOut>(event)) return;
-    if (on_event_) {
-        on_event_(event);
+    if (debugger_ != nullptr) {
+        debugger_->at(*debugged_, event);
         parts_.clock.note_work();  // the person at the debugger may have taken long
     }
     if (const auto* attached = std::get_if<Attached>(&event)) return on(*attached);

@@ -5,8 +5,6 @@
 #ifndef KMES_CONFORMANCE_STAGE_EVENT_LOOP_H_
 #define KMES_CONFORMANCE_STAGE_EVENT_LOOP_H_
 
-#include <functional>
-
 #include "conformance/stage/rings.h"
 #include "conformance/stage/rings_observer.h"
 #include "conformance/tracer/events.h"
@@ -14,14 +12,16 @@
 
 namespace kmes::conformance {
 
+class Debugger;
+class Stage;
 class Tracer;
 struct StageParts;
 
 class EventLoop : private RingsObserver {
   public:
     explicit EventLoop(StageParts& parts) : parts_(parts) {}
-    // Sets a function that is called at each event before the stage acts on the event.
-    void set_on_event(std::function<void(const TracerEvent&)> function);
+    // The debugger is called at each event before this stage acts on the event.
+    void set_debugger(Debugger& debugger, Stage& stage);
 
     // Starts the testee.
     void start();
@@ -55,7 +55,8 @@ class EventLoop : private RingsObserver {
     void note_access(const GuardHit& hit);
 
     StageParts& parts_;
-    std::function<void(const TracerEvent&)> on_event_;
+    Debugger* debugger_ = nullptr;
+    Stage* debugged_ = nullptr;
     bool is_in_pump_ = false;
 };
 

@@ -70,6 +70,11 @@ void Guards::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pa
                   : "the consumer has unmapped the buffer, so no page could be guarded"));
 }
 
+void Guards::set_decider(AccessDecider& decider) {
+    decider_ = &decider;
+    on_guard_ = [&decider](const GuardHit& hit) { return decider.decide(hit); };
+}
+
 void Guards::guard_mapping(const Mapped& mapped, Guarded what) {
     const MappingId id = mapped.mapping.id;
     const std::uint64_t all_pages = mapped.mapping.length_bytes / kPageBytes;
@@ -135,8 +140,12 @@ bool Guards::step_everything() const {
 
 // -- Hits ------------------------------------------------------------------------------------
 
+bool Guards::has_plain_hits() const {
+    return decider_ != nullptr && !parts_.settings.record_accesses;
+}
+
 bool Guards::count_if_plain(const GuardHit& hit) {
-    if (!on_plain_guard_(hit)) return false;
+    if (!decider_->is_plain(hit)) return false;
     parts_.clock.note_work();
     ++hits_;
     return true;
@@ -196,6 +205,8 @@ void Guards::record_accesses_of(const Mapping& mapping) {
 
 // Removes the guards of a case, and those of the recorder that are needed no longer.
 void Guards::guard_for_recorder_alone(MappingId mapping) {
+    // The result may be false: the mapping is gone, or no thread could remove its guards. In the
+    // second case the next hit on one of them calls this function again.
     tracer().guards().remove_all(mapping);
     if (is_recording()) tracer().guards().add(mapping, 0, kMetadataPages);
 }

@@ -23,6 +23,15 @@ enum class AtGuard {
     done,     // the function has done the access itself
 };
 using GuardFunction = std::function<AtGuard(const GuardHit&)>;
+// Decides about the accesses to the mappings that its owner guards (Guards::guard_mapping).
+class AccessDecider {
+  public:
+    virtual ~AccessDecider() = default;
+    virtual AtGuard decide(const GuardHit& hit) = 0;
+    // Called first, in fast runs that are not recorded. Returns true if the access is only to be
+    // stepped.
+    virtual bool is_plain(const GuardHit& hit) = 0;
+};
 // Called after a stepped access, while the thread is stopped.
 using SteppedFunction = std::function<void(const GuardHit&, const GuardStep&)>;
 // The guarded part of a mapping.
@@ -39,14 +48,10 @@ class Guards {
     void guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
                GuardFunction function, SteppedFunction stepped = nullptr);
     // Guards a new mapping of any buffer. The case calls guard_mapping() when the mapping is made
-    // (Hooks::set_on_mapped). One function serves all these mappings.
-    void set_on_guard(GuardFunction function) { on_guard_ = std::move(function); }
+    // (Hooks::set_on_mapped). One decider serves all these mappings. To be set before start(), and
+    // again after release().
+    void set_decider(AccessDecider& decider);
     void guard_mapping(const Mapped& mapped, Guarded what);
-    // Sets a function that is asked first, for fast runs that are not recorded. It returns true if
-    // the access is only to be stepped. To be set before start().
-    void set_on_plain_guard(std::function<bool(const GuardHit&)> function) {
-        on_plain_guard_ = std::move(function);
-    }
     // Guards the data of the guarded mappings too, from now on.
     void guard_data();
     // Guards only the metadata pages of the guarded mappings, from now on.
@@ -66,7 +71,8 @@ class Guards {
     bool step_everything() const;
 
     // -- For the stage --
-    bool has_plain_guard() const { return on_plain_guard_ != nullptr; }
+    // Whether count_if_plain() is to be called before each hit.
+    bool has_plain_hits() const;
     // Returns whether the access at this hit is only to be stepped. Counts the hit if so.
     bool count_if_plain(const GuardHit& hit);
     void hit(const GuardHit& event);
@@ -97,7 +103,7 @@ class Guards {
     std::vector<Pages> guarded_;
     GuardFunction on_guard_;
     SteppedFunction on_stepped_;
-    std::function<bool(const GuardHit&)> on_plain_guard_;
+    AccessDecider* decider_ = nullptr;
     std::uint64_t hits_ = 0;
     std::uint64_t accesses_recorded_ = 0;
 };

@@ -6,17 +6,12 @@
 #include <optional>
 #include <string>
 
-#include "conformance/stage/debugger.h"
-
 namespace kmes::conformance {
 
 Stage::Stage(const StageSettings& settings, const Case& the_case,
              const MonitorFactory& make_monitors)
     : parts_(std::make_unique<StageParts>(settings, the_case)) {
-    if (Debugger* debugger = settings.debugger) {
-        parts_->events.set_on_event(
-            [this, debugger](const TracerEvent& event) { debugger->at(*this, event); });
-    }
+    if (settings.debugger != nullptr) parts_->events.set_debugger(*settings.debugger, *this);
     if (make_monitors) parts_->monitors = make_monitors(*this);
 }
 
