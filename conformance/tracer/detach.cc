@@ -25,7 +25,7 @@ bool Tracer::Engine::detach(TimePoint deadline) {
     for (auto& [tid, thread] : tracees_.threads()) {
         if (!is_testee(thread)) continue;
         // No guard is left, so this disarms the watchpoints.
-        stepping_.watchpoints().arm(tid, thread.step.watched, mappings_.guarded_metadata_page());
+        arm_watchpoints(thread);
         settle_signals(thread);
         const long signal_number = thread.now == StopKind::kSignal ? thread.signal.deliver : 0;
         ptrace(PTRACE_DETACH, tid, 0, signal_number);

@@ -194,9 +194,7 @@ void Tracer::Engine::resume(Thread& thread) {
     if (may_step && !is_in_masked_call(thread) && !look_before_step(thread)) return;
     const bool steps = settle_signals(thread) && may_step;
     // A thread that runs freely would get the watchpoints' traps.
-    if (!steps && thread.step.watched.page != 0)
-        stepping_.watchpoints().arm(thread.tid, thread.step.watched,
-                                    mappings_.guarded_metadata_page());
+    if (!steps && thread.step.watched.page != 0) arm_watchpoints(thread);
     const bool every_call = program_.interception() == Interception::kEveryCall ||
                             thread.call.entry_handled || thread.call.wait || thread.call.redirect ||
                             thread.signal.kept || (is_testee(thread) && mappings_.any_guards());

@@ -305,6 +305,7 @@ class Tracer::Engine final : private InjectionHost {
     // --- single_step.cc
     bool is_single_stepped(const Thread& thread) const;
     const RingOperand* guarded_operand(const PendingAccess& pending);
+    void arm_watchpoints(Thread& thread);
     bool look_before_step(Thread& thread);
     GuardStep::Outcome step_openly(Thread& thread, const PendingAccess& pending);
 

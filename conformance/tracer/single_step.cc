@@ -35,6 +35,11 @@ const RingOperand* Tracer::Engine::guarded_operand(const PendingAccess& pending)
     return nullptr;
 }
 
+// Makes the thread's watchpoints cover the guarded metadata page. Without one, disarms them.
+void Tracer::Engine::arm_watchpoints(Thread& thread) {
+    stepping_.watchpoints().arm(thread.tid, thread.step.watched, mappings_.guarded_metadata_page());
+}
+
 // Returns whether the thread may execute its next instruction. If not, an event says why, or its
 // turn is over. Records in the thread how to resume it.
 bool Tracer::Engine::look_before_step(Thread& thread) {
@@ -51,8 +56,7 @@ bool Tracer::Engine::look_before_step(Thread& thread) {
         if (!pending) return true;
         thread.step.trap_flag.note_step_of(pending->code->instruction());
         if (stepping_.watchpoints().is_used()) {
-            stepping_.watchpoints().arm(tid, thread.step.watched,
-                                        mappings_.guarded_metadata_page());
+            arm_watchpoints(thread);
             thread.step.watched.expected = pending->operands;
             thread.step.watched.place = pending->hit.code;
         }
