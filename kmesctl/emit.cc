@@ -104,7 +104,8 @@ void check_json(const std::string& text) {
                                               kMostPayloadBytes));
 }
 
-// Finds a name that an object has twice. The parser alone would drop one of the values.
+// Finds a name that an object has twice. The parser that makes the values would drop one of them,
+// and reports no names but by its callback. The text is therefore parsed once for each.
 class Names : public nlohmann::json_sax<nlohmann::json> {
   public:
     const std::string& repeated() const { return repeated_; }
