@@ -43,7 +43,7 @@ class FailingAttach {
   public:
     explicit FailingAttach(Stage& stage) : stage_(stage) {
         stage.waits().set_nudging(false);  // no nudge may replace another attempt
-        stage.findings().let_give_up();
+        stage.findings().allow_early_exit();
         stage.hooks().set_on_call([this](pid_t, long number) {
             if (is_failing_ && may_rest_in(number)) without_rest_ = 0;
             return false;
@@ -180,7 +180,7 @@ CaseOutcome play_changes(Stage& stage, const std::vector<FailingChange>& changes
             stage.holding().thaw();
         }
         stage.wait_asleep();
-    } catch (const GivenUp&) {
+    } catch (const EarlyExit&) {
         return end_given_up(stage, owed);
     }
     return stage.finish();
@@ -228,7 +228,7 @@ CaseOutcome fails_at_every_step(Stage& stage) {
             if (!was_there) break;
         }
         stage.wait_asleep();
-    } catch (const GivenUp&) {
+    } catch (const EarlyExit&) {
         return end_given_up(stage, owed);
     }
     return stage.finish();

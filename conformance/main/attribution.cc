@@ -22,9 +22,9 @@ bool is_part_of(std::string_view part, std::string_view whole) {
 }
 
 // The clause that more than half of the cases were made for; empty: none.
-std::string clause_of_most(const std::vector<const Failed*>& group) {
+std::string clause_of_most(const std::vector<const FailedCase*>& group) {
     std::map<std::string_view, std::size_t> counts;
-    for (const Failed* each : group) {
+    for (const FailedCase* each : group) {
         if (2 * ++counts[each->case_clause] > group.size()) return each->case_clause;
     }
     return "";
@@ -32,18 +32,18 @@ std::string clause_of_most(const std::vector<const Failed*>& group) {
 
 // A consumer may keep a clause in the cases made for it, and break it only in the scenarios of
 // other cases. These failures then get the clause that most of those other cases were made for.
-void attribute_to_scenarios(std::vector<Failed>& failures, const PassedCases& passed) {
-    std::map<std::string, std::vector<const Failed*>> by_clause;
-    for (const Failed& each : failures) {
+void attribute_to_scenarios(std::vector<FailedCase>& failures, const PassedCases& passed) {
+    std::map<std::string, std::vector<const FailedCase*>> by_clause;
+    for (const FailedCase& each : failures) {
         if (!each.is_assumed) by_clause[each.finding_clause].push_back(&each);
     }
     std::map<std::string, std::string> moved;
     for (const auto& [clause, group] : by_clause) {
         const bool is_far =
-            std::ranges::all_of(group, [](const Failed* each) { return distance(*each) > 1; });
+            std::ranges::all_of(group, [](const FailedCase* each) { return distance(*each) > 1; });
         if (passed.contains(clause) && is_far) moved[clause] = clause_of_most(group);
     }
-    for (Failed& each : failures) {
+    for (FailedCase& each : failures) {
         const auto found = each.is_assumed ? moved.end() : moved.find(each.finding_clause);
         if (found != moved.end() && !found->second.empty()) each.finding_clause = found->second;
     }
@@ -53,14 +53,14 @@ using CauseOfClause = std::pair<std::string, std::string>;
 
 // A finding can name a clause that the consumer keeps in all cases made for it. If cases of other
 // clauses fail with the same cause, the finding gets their clause.
-void attribute_to_cases(std::vector<Failed>& failures, const PassedCases& passed) {
+void attribute_to_cases(std::vector<FailedCase>& failures, const PassedCases& passed) {
     std::set<std::string> assumed;
     std::set<CauseOfClause> seen_near;
-    for (const Failed& each : failures) {
+    for (const FailedCase& each : failures) {
         if (each.is_assumed) assumed.insert(each.cause);
         if (distance(each) <= 1) seen_near.emplace(each.cause, each.finding_clause);
     }
-    for (Failed& each : failures) {
+    for (FailedCase& each : failures) {
         const bool is_kept = passed.contains(each.finding_clause) &&
                              !seen_near.contains({each.cause, each.finding_clause});
         if (each.is_assumed || each.cause.empty() || !assumed.contains(each.cause) || !is_kept)
@@ -71,30 +71,30 @@ void attribute_to_cases(std::vector<Failed>& failures, const PassedCases& passed
 }
 
 // A fault that names its clause in cases of other clauses gets that clause in all cases.
-void attribute_to_names(std::vector<Failed>& failures) {
+void attribute_to_names(std::vector<FailedCase>& failures) {
     std::set<CauseOfClause> named;
-    for (const Failed& each : failures) {
+    for (const FailedCase& each : failures) {
         if (!each.is_assumed && !each.cause.empty()) named.emplace(each.cause, each.finding_clause);
     }
-    for (Failed& each : failures) {
+    for (FailedCase& each : failures) {
         if (named.contains({each.cause, each.finding_clause})) each.is_assumed = false;
     }
 }
 
-bool names_no_more_than_the_contract(const Failed& failed) {
+bool names_no_more_than_the_contract(const FailedCase& failed) {
     return failed.finding_clause.starts_with("contract");
 }
 
 // Exits with the same status at a wrong time have one reason. A case that has seen the reason gives
 // its clause to the others.
-void attribute_to_causes(std::vector<Failed>& failures) {
+void attribute_to_causes(std::vector<FailedCase>& failures) {
     std::map<std::string, std::string> clauses;
-    for (const Failed& each : failures) {
+    for (const FailedCase& each : failures) {
         if (each.cause.starts_with(kExitStatusPrefix) && !each.is_assumed &&
             !names_no_more_than_the_contract(each))
             clauses.emplace(each.cause, each.finding_clause);
     }
-    for (Failed& each : failures) {
+    for (FailedCase& each : failures) {
         const auto found = clauses.find(each.cause);
         if (found == clauses.end() || each.is_assumed || !names_no_more_than_the_contract(each))
             continue;
@@ -104,12 +104,12 @@ void attribute_to_causes(std::vector<Failed>& failures) {
 
 // A trace has shown the reason of some failures. It is the reason of all failures with their
 // symptoms, too.
-void attribute_to_roots(std::vector<Failed>& failures) {
+void attribute_to_roots(std::vector<FailedCase>& failures) {
     std::map<std::string, std::string> roots;
-    for (const Failed& each : failures) {
+    for (const FailedCase& each : failures) {
         if (!each.root.empty() && !each.cause.empty()) roots.emplace(each.cause, each.root);
     }
-    for (Failed& each : failures) {
+    for (FailedCase& each : failures) {
         const auto found = roots.find(each.cause);
         const std::string& root = found != roots.end() ? found->second : each.root;
         if (root.empty()) continue;
@@ -120,17 +120,17 @@ void attribute_to_roots(std::vector<Failed>& failures) {
 
 // The failures that name one clause, and how many of them are of the cases of each clause.
 struct NamedClause {
-    std::vector<Failed*> failures;
+    std::vector<FailedCase*> failures;
     std::map<std::string, std::size_t> of_cases;
 };
 
 // Where an event is passed over, or slept on, follows from the event, and not from the mistake.
 // If most cases of the named clause pass, and all cases of another clause fail with this symptom,
 // the other clause is the broken one.
-void attribute_to_the_most_broken(std::vector<Failed>& failures, const PassedCases& passed) {
+void attribute_to_the_most_broken(std::vector<FailedCase>& failures, const PassedCases& passed) {
     constexpr std::size_t kLeastCases = 3;
     std::map<std::string, NamedClause> named;
-    for (Failed& each : failures) {
+    for (FailedCase& each : failures) {
         if (each.is_explored || each.cause.empty() || is_same_everywhere(each.cause)) continue;
         NamedClause& clause = named[each.finding_clause];
         clause.failures.push_back(&each);
@@ -143,11 +143,11 @@ void attribute_to_the_most_broken(std::vector<Failed>& failures, const PassedCas
             group.of_cases, [](const auto& a, const auto& b) { return a.second < b.second; });
         if (most->second < kLeastCases || passed.contains(most->first)) continue;
         std::set<std::string> causes;
-        for (Failed* each : group.failures) {
+        for (FailedCase* each : group.failures) {
             causes.insert(each->cause);
             each->finding_clause = most->first;
         }
-        for (Failed& each : failures) {
+        for (FailedCase& each : failures) {
             if (each.finding_clause == most->first && causes.contains(each.cause))
                 each.is_assumed = false;
         }
@@ -156,14 +156,14 @@ void attribute_to_the_most_broken(std::vector<Failed>& failures, const PassedCas
 
 }  // namespace
 
-int distance(const Failed& failed) {
+int distance(const FailedCase& failed) {
     if (failed.case_clause == failed.finding_clause) return 0;
     const bool is_near = is_part_of(failed.case_clause, failed.finding_clause) ||
                          is_part_of(failed.finding_clause, failed.case_clause);
     return is_near ? 1 : 2;
 }
 
-void attribute(std::vector<Failed>& failures, const PassedCases& passed) {
+void attribute(std::vector<FailedCase>& failures, const PassedCases& passed) {
     attribute_to_cases(failures, passed);
     attribute_to_names(failures);
     attribute_to_causes(failures);

@@ -13,10 +13,10 @@ namespace kmes::conformance {
 
 // Returns 0 if the case was made for its finding, 1 if for a part of it or for more, and 2 if for
 // something else.
-int distance(const Failed& failed);
+int distance(const FailedCase& failed);
 
 // Changes the clauses of failures that other cases of the run explain.
-void attribute(std::vector<Failed>& failures, const PassedCases& passed);
+void attribute(std::vector<FailedCase>& failures, const PassedCases& passed);
 
 }  // namespace kmes::conformance
 

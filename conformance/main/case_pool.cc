@@ -45,7 +45,7 @@ class Pool {
         for (std::size_t i = 0; i < cases_.size(); ++i) {
             calls_.wait_for(i);
             std::optional<PlayedCase> played = wait_for_case(i);
-            if (!played) return take_rest(i);
+            if (!played) return take_results_from(i);
             if (!calls_.take(i, std::move(*played))) return;
         }
     }
@@ -62,7 +62,7 @@ class Pool {
     }
 
     // Call both with mutex_ locked.
-    bool has_no_more() const { return is_ending_ || next_ >= cases_.size(); }
+    bool is_exhausted() const { return is_ending_ || next_ >= cases_.size(); }
     bool may_begin() const {
         if (exclusive_runs_) return false;
         return is_exclusive(next_) ? playing_ == 0 : next_ < awaited_ + kMostAhead;
@@ -71,8 +71,8 @@ class Pool {
     void work(int processor) {
         for (;;) {
             std::unique_lock lock(mutex_);
-            changed_.wait(lock, [this] { return has_no_more() || may_begin(); });
-            if (has_no_more()) return;
+            changed_.wait(lock, [this] { return is_exhausted() || may_begin(); });
+            if (is_exhausted()) return;
             if (calls_.is_over()) {
                 is_ending_ = true;
                 changed_.notify_all();
@@ -109,7 +109,7 @@ class Pool {
 
     // After the end of the run: takes the cases that were still running when an earlier case was
     // cut short.
-    void take_rest(std::size_t first) {
+    void take_results_from(std::size_t first) {
         {
             std::unique_lock lock(mutex_);
             is_ending_ = true;

@@ -23,7 +23,7 @@ namespace {
 using ::testing::ElementsAre;
 
 // Threads wait here until another thread has reported something.
-class Happened {
+class NamedEvents {
   public:
     void say(const std::string& what) {
         {
@@ -95,12 +95,12 @@ class CasePoolTest : public ::testing::Test {
 };
 
 TEST_F(CasePoolTest, OutcomesComeInTheOrderOfTheCases) {
-    Happened happened;
+    NamedEvents events;
     make(100);
     // Each even case ends after the odd one that follows it.
     act_ = [&](std::size_t i) {
-        if (i % 2 == 0) happened.wait(std::to_string(i + 1));
-        happened.say(std::to_string(i));
+        if (i % 2 == 0) events.wait(std::to_string(i + 1));
+        events.say(std::to_string(i));
     };
     play(2);
     EXPECT_EQ(taken_, first(100));
@@ -130,13 +130,13 @@ TEST_F(CasePoolTest, OneJobPlaysInTheCallersThread) {
 }
 
 TEST_F(CasePoolTest, ACaseThatEndedBesideOneThatWasCutShortIsTaken) {
-    Happened happened;
+    NamedEvents events;
     make(10);
     cut_short_ = {"1"};
     act_ = [&](std::size_t i) {
-        if (i == 1) happened.wait("2");
+        if (i == 1) events.wait("2");
         if (i == 2) is_over_ = true;
-        happened.say(std::to_string(i));
+        events.say(std::to_string(i));
     };
     play(2);
     EXPECT_THAT(taken_, ElementsAre(0, 2));
@@ -181,7 +181,7 @@ TEST_F(CasePoolTest, AnExceptionOfTakeLeavesNoCaseBehind) {
 TEST_F(CasePoolTest, EachThreadHasItsProcessorAndBlocksTheSignalOfChildren) {
     std::mutex mutex;
     std::map<std::thread::id, std::set<int>> processors;
-    Happened happened;
+    NamedEvents events;
     make(2);
     const auto play_it = calls_.play;
     calls_.play = [&](const Case& each, int processor) {
@@ -196,8 +196,8 @@ TEST_F(CasePoolTest, EachThreadHasItsProcessorAndBlocksTheSignalOfChildren) {
         sigaction(SIGCHLD, nullptr, &action);
         EXPECT_EQ(action.sa_handler, SIG_DFL);
         // The two run at the same time.
-        happened.say(std::string(each.id));
-        happened.wait(each.id == "0" ? "1" : "0");
+        events.say(std::string(each.id));
+        events.wait(each.id == "0" ? "1" : "0");
         return play_it(each, processor);
     };
     play(2);

@@ -72,9 +72,9 @@ double seconds_since(Clock::time_point begin) {
 }
 
 // Prints to two streams at once.
-class Copy : public std::streambuf {
+class TeeBuffer : public std::streambuf {
   public:
-    Copy(std::ostream& first, std::ostream& second) : first_(first), second_(second) {}
+    TeeBuffer(std::ostream& first, std::ostream& second) : first_(first), second_(second) {}
 
   protected:
     int overflow(int byte) override {
@@ -296,7 +296,7 @@ class Run {
         if (options_.known_failures.empty()) return {};
         const std::vector<ListDifference> lines = known_.compare(around_.cases, report_);
         if (!options_.fix_known_failures || report_.interrupted || has_trouble_) return lines;
-        if (!known_file_.commit(known_.fixed(around_.cases, report_))) {
+        if (!known_file_.commit(known_.updated_text(around_.cases, report_))) {
             note_trouble(known_file_.error());
             return lines;
         }
@@ -324,8 +324,8 @@ class Run {
         console_options.colour = around_.out_has_colour && !options_.report_file;
         console_options.id_width = longest_id(cases_);
         if (!around_.error_shows_progress) console_options.sign_of_life = kSignOfLife;
-        Copy copy(around_.out, console_text_);
-        std::ostream both(&copy);
+        TeeBuffer tee(around_.out, console_text_);
+        std::ostream both(&tee);
         ConsoleReport console(both, console_options);
         ProgressLine progress(around_.error_shows_progress ? &around_.error : nullptr);
         has_result_.assign(cases_.size(), false);

@@ -89,8 +89,8 @@ void ConsoleDebugger::at(Stage& stage, const TracerEvent& event) {
     if (!attached_ || (is_access && !accesses_)) return;
     const std::string text = describe_event(event);
     if (text.empty() || (!stepping_ && !is_end)) return;
-    if (!told_how_) {
-        told_how_ = true;
+    if (!has_explained_) {
+        has_explained_ = true;
         out_ << fmt::format(
             "the testee is process {}, stopped after its kmes_attach; there is no time limit.\nA "
             "program has one tracer, and that is the suite: enter a command here\n(help lists "
@@ -98,10 +98,10 @@ void ConsoleDebugger::at(Stage& stage, const TracerEvent& event) {
             stage.testee().tracer().testee_pid(), stage.testee().tracer().testee_pid());
     }
     out_ << printable(text) << "\n";
-    if (!is_end) talk(stage);
+    if (!is_end) read_commands(stage);
 }
 
-void ConsoleDebugger::talk(Stage& stage) {
+void ConsoleDebugger::read_commands(Stage& stage) {
     for (;;) {
         out_ << "> " << std::flush;
         std::string line;
@@ -110,11 +110,11 @@ void ConsoleDebugger::talk(Stage& stage) {
             stepping_ = false;
             return;
         }
-        if (obey(stage, line) == After::resume) return;
+        if (execute(stage, line) == After::resume) return;
     }
 }
 
-ConsoleDebugger::After ConsoleDebugger::obey(Stage& stage, const std::string& line) {
+ConsoleDebugger::After ConsoleDebugger::execute(Stage& stage, const std::string& line) {
     std::istringstream words(line);
     std::string word;
     words >> word;

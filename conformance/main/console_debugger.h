@@ -26,8 +26,8 @@ class ConsoleDebugger : public Debugger {
   private:
     enum class After { stay, resume };
 
-    void talk(Stage& stage);
-    After obey(Stage& stage, const std::string& line);
+    void read_commands(Stage& stage);
+    After execute(Stage& stage, const std::string& line);
     void print_state(Stage& stage);
     void emit(Stage& stage, const std::string& arguments);
     void detach(Stage& stage);
@@ -37,7 +37,7 @@ class ConsoleDebugger : public Debugger {
     bool attached_ = false;  // before this, nothing is asked
     bool stepping_ = true;   // stop at each event
     bool accesses_ = false;  // single accesses count as events
-    bool told_how_ = false;
+    bool has_explained_ = false;
 };
 
 // One line for a person: what the testee is about to do, or has done. Empty: nothing to say.

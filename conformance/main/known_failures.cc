@@ -122,7 +122,8 @@ std::vector<ListDifference> KnownFailures::compare(const std::vector<Case>& case
     return differences;
 }
 
-std::string KnownFailures::fixed(const std::vector<Case>& cases, const RunReport& report) const {
+std::string KnownFailures::updated_text(const std::vector<Case>& cases,
+                                        const RunReport& report) const {
     std::string text;
     for (const Line& line : lines_) {
         if (line.id.empty()) {

@@ -30,7 +30,7 @@ class KnownFailures {
 
     // Returns the text of a file that fits the run. It keeps comments, and the lines of cases that
     // did not run or are undecided. New failures are appended.
-    std::string fixed(const std::vector<Case>& cases, const RunReport& report) const;
+    std::string updated_text(const std::vector<Case>& cases, const RunReport& report) const;
 
   private:
     struct Line {

@@ -78,10 +78,10 @@ void Pictures::add(const Case& the_case, const StageSettings& settings, const Ca
 // Keeps only as many failures as could be drawn if there were no others. In a group with the
 // clauses of its cases, the best is known only after all cases: it is the best of some clause.
 void Pictures::keep(Kept kept) {
-    const Failed added = failures_[kept.failure];
+    const FailedCase added = failures_[kept.failure];
     kept_.push_back(std::move(kept));
     const auto is_like_it = [&](const Kept& each) {
-        const Failed& failed = failures_[each.failure];
+        const FailedCase& failed = failures_[each.failure];
         return group_key(failed) == group_key(added) &&
                (!added.is_assumed || failed.case_clause == added.case_clause);
     };
@@ -117,7 +117,7 @@ bool Pictures::draw_best(const std::vector<FailureGroup>& groups, RunReport& rep
     for (std::size_t i = 0; i < std::min(groups.size(), kPicturesWithoutBeingAsked); ++i) {
         const std::size_t best = groups[i].members.front();
         has_changed = draw_failure(best, report) || has_changed;
-        const Failed& failed = failures_[best];
+        const FailedCase& failed = failures_[best];
         if (failed.is_assumed && failed.root.empty())
             has_changed = draw_failure(simplest_of(groups[i]), report) || has_changed;
     }
@@ -127,7 +127,7 @@ bool Pictures::draw_best(const std::vector<FailureGroup>& groups, RunReport& rep
 std::size_t Pictures::simplest_of(const FailureGroup& group) const {
     std::size_t simplest = group.members.front();
     for (const Kept& each : kept_) {
-        const Failed& failed = failures_[each.failure];
+        const FailedCase& failed = failures_[each.failure];
         if (!failed.is_explored && failed.place < failures_[simplest].place &&
             std::ranges::find(group.members, each.failure) != group.members.end())
             simplest = each.failure;
@@ -141,7 +141,7 @@ bool Pictures::draw_failure(std::size_t failure, RunReport& report) {
     if (kept == kept_.end()) return false;
     CaseResult& result = report.results[results_[failure]];
     draw_into(*kept, result);
-    const Failed before = std::exchange(
+    const FailedCase before = std::exchange(
         failures_[failure], failed_of(*kept->the_case, failures_[failure].place, result));
     kept_.erase(kept);
     return before.finding_clause != failures_[failure].finding_clause ||

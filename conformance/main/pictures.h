@@ -51,7 +51,7 @@ class Pictures {
     const Surroundings& around_;
     PictureOptions options_;
     Drawn which_;
-    std::vector<Failed> failures_;
+    std::vector<FailedCase> failures_;
     std::vector<std::size_t> results_;  // for each failure, its index among the results
     std::vector<Kept> kept_;
 };

@@ -79,7 +79,7 @@ const Case* find_case(const std::string& id) {
 
 struct Recorded {
     std::vector<std::string> cases;  // the failed cases
-    std::vector<Failed> failures;
+    std::vector<FailedCase> failures;
     std::set<std::string> undecided;
 };
 

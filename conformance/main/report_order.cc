@@ -13,16 +13,16 @@
 
 namespace kmes::conformance {
 
-Failed failed_of(const Case& the_case, std::size_t place, const CaseResult& result) {
-    Failed failed{std::string(the_case.clause),
-                  result.found_clause,
-                  place,
-                  result.cause,
-                  result.is_clause_assumed,
-                  the_case.demand == Demand::explored,
-                  result.steps,
-                  std::string(root_of(result.message)),
-                  {}};
+FailedCase failed_of(const Case& the_case, std::size_t place, const CaseResult& result) {
+    FailedCase failed{std::string(the_case.clause),
+                      result.found_clause,
+                      place,
+                      result.cause,
+                      result.is_clause_assumed,
+                      the_case.demand == Demand::explored,
+                      result.steps,
+                      std::string(root_of(result.message)),
+                      {}};
     for (std::size_t i = 1; i < result.findings.size(); ++i)
         failed.also.push_back(result.findings[i].clause);
     return failed;
@@ -55,7 +55,7 @@ void order_failures(const std::vector<FailureGroup>& groups,
 void order_failures(const std::vector<Case>& cases, RunReport& report) {
     std::map<std::string_view, std::size_t> places;
     for (std::size_t i = 0; i < cases.size(); ++i) places.emplace(cases[i].id, i);
-    std::vector<Failed> failures;
+    std::vector<FailedCase> failures;
     std::vector<std::size_t> results;
     for (std::size_t i = 0; i < report.results.size(); ++i) {
         const CaseResult& result = report.results[i];

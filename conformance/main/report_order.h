@@ -16,7 +16,7 @@
 namespace kmes::conformance {
 
 // `place`: the index of the case among all cases.
-Failed failed_of(const Case& the_case, std::size_t place, const CaseResult& result);
+FailedCase failed_of(const Case& the_case, std::size_t place, const CaseResult& result);
 
 PassedCases passed_cases(const std::vector<Case>& cases, const RunReport& report);
 

@@ -152,20 +152,20 @@ TEST(Smoke, BlamesNoBufferOfTheOutputForAnEventThatIsPassedOver) {
 }
 
 // A FIFO that every process of the testee has open: its reader notices when the last one has ended.
-class Lifeline {
+class ProcessWatch {
   public:
-    Lifeline() {
+    ProcessWatch() {
         folder_ = ::testing::TempDir() + "/smoke_test.XXXXXX";
         EXPECT_NE(::mkdtemp(folder_.data()), nullptr);
         EXPECT_EQ(::mkfifo(path().c_str(), 0600), 0);
         reader_ = ::open(path().c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     }
-    ~Lifeline() {
+    ~ProcessWatch() {
         ::close(reader_);
         std::filesystem::remove_all(folder_);
     }
-    Lifeline(const Lifeline&) = delete;
-    Lifeline& operator=(const Lifeline&) = delete;
+    ProcessWatch(const ProcessWatch&) = delete;
+    ProcessWatch& operator=(const ProcessWatch&) = delete;
     std::string path() const { return folder_ + "/fifo"; }
     bool is_cut() const {
         constexpr int kLimitMs = 60'000;
@@ -182,7 +182,7 @@ class Lifeline {
 // with a quarter of it, a busy machine can end one before it has started.
 enum class EndsBy { limit, count };
 
-struct NeverEnding {
+struct EndlessProgram {
     const char* mistake;
     const char* said;
     EndsBy ends_by = EndsBy::limit;
@@ -190,18 +190,18 @@ struct NeverEnding {
 
 // Whatever a testee does, smoke ends and leaves no process of it. The status is that of a full run.
 // If the machine gives the testee no time, it is inconclusive.
-class Endless : public ::testing::TestWithParam<NeverEnding> {};
+class Endless : public ::testing::TestWithParam<EndlessProgram> {};
 
 TEST_P(Endless, IsEnded) {
-    const Lifeline lifeline;
+    const ProcessWatch watch;
     Shell shell;
     const char* scale = std::getenv("KMES_TIMEOUT_SCALE");
     const double whole = scale == nullptr ? 1.0 : std::atof(scale);
     const double factor = GetParam().ends_by == EndsBy::limit ? whole / 4 : whole;
-    const int status = shell.run({"--timeout-scale", std::to_string(factor), "--", "sh", "-c",
-                                  R"(exec 9> "$0"; exec "$1" "$2")", lifeline.path(), kAdapter,
-                                  GetParam().mistake});
-    EXPECT_TRUE(lifeline.is_cut());
+    const int status =
+        shell.run({"--timeout-scale", std::to_string(factor), "--", "sh", "-c",
+                   R"(exec 9> "$0"; exec "$1" "$2")", watch.path(), kAdapter, GetParam().mistake});
+    EXPECT_TRUE(watch.is_cut());
     const std::string out = shell.out.str();
     if (status == 4 && out.find("--timeout-scale allows more time") != std::string::npos) return;
     EXPECT_EQ(status, 1) << out << shell.error.str();
@@ -210,20 +210,21 @@ TEST_P(Endless, IsEnded) {
 
 INSTANTIATE_TEST_SUITE_P(
     Testees, Endless,
-    ::testing::Values(NeverEnding{"flood-before", "the program floods its report: ", EndsBy::count},
-                      NeverEnding{"flood-after", "the program floods its report: ", EndsBy::count},
-                      NeverEnding{"endless-before", "is written in pieces"},
-                      NeverEnding{"endless-after", "is written in pieces"},
-                      NeverEnding{"comments-before", "the program does not call kmes_attach"},
-                      NeverEnding{"comments-after", "no progress in "},
-                      NeverEnding{"spin-before", "the program does not call kmes_attach"},
-                      NeverEnding{"spin-after", "no progress in "},
-                      NeverEnding{"sleep-before", "the program does not call kmes_attach"},
-                      NeverEnding{"sleep-after", "no progress in "},
-                      NeverEnding{"stubborn-before", "the program does not call kmes_attach"},
-                      NeverEnding{"stubborn-after", "no progress in "},
-                      NeverEnding{"forks-before", "creates processes without end", EndsBy::count},
-                      NeverEnding{"forks-after", "creates processes without end", EndsBy::count}),
+    ::testing::Values(
+        EndlessProgram{"flood-before", "the program floods its report: ", EndsBy::count},
+        EndlessProgram{"flood-after", "the program floods its report: ", EndsBy::count},
+        EndlessProgram{"endless-before", "is written in pieces"},
+        EndlessProgram{"endless-after", "is written in pieces"},
+        EndlessProgram{"comments-before", "the program does not call kmes_attach"},
+        EndlessProgram{"comments-after", "no progress in "},
+        EndlessProgram{"spin-before", "the program does not call kmes_attach"},
+        EndlessProgram{"spin-after", "no progress in "},
+        EndlessProgram{"sleep-before", "the program does not call kmes_attach"},
+        EndlessProgram{"sleep-after", "no progress in "},
+        EndlessProgram{"stubborn-before", "the program does not call kmes_attach"},
+        EndlessProgram{"stubborn-after", "no progress in "},
+        EndlessProgram{"forks-before", "creates processes without end", EndsBy::count},
+        EndlessProgram{"forks-after", "creates processes without end", EndsBy::count}),
     [](const auto& parameter) {
         std::string name = parameter.param.mistake;
         std::replace(name.begin(), name.end(), '-', '_');

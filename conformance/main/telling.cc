@@ -26,7 +26,7 @@ constexpr std::uint64_t kEndlessSteps = 8192;
 
 // The size of a scenario: 0 small, or not known. The steps before an exit are its only evidence, so
 // a short run is better than one of usual length.
-int size_of(const Failed& failed) {
+int size_of(const FailedCase& failed) {
     const bool is_usual = failed.cause.starts_with(kExitStatusPrefix) && failed.steps > kShortSteps;
     return (is_usual ? 1 : 0) + (failed.steps > kLongSteps ? 1 : 0) +
            (failed.steps > kEndlessSteps ? 1 : 0);
@@ -34,7 +34,7 @@ int size_of(const Failed& failed) {
 
 // The distance for a fault that looks the same everywhere. An exit is clearest in a case about the
 // end.
-int distance_of_the_same(const Failed& failed) {
+int distance_of_the_same(const FailedCase& failed) {
     const bool is_of_the_end = failed.finding_clause == clause_of_cause(kExitStatusPrefix);
     return is_of_the_end && failed.cause.starts_with(kExitStatusPrefix) && distance(failed) > 0;
 }
@@ -42,7 +42,7 @@ int distance_of_the_same(const Failed& failed) {
 // The lowest rank is the best evidence. A fault that looks the same in every case needs no case
 // made for it, and a trace that shows the reason is better than any that does not.
 using Rank = std::tuple<bool, bool, bool, int, int, std::uint64_t>;
-Rank rank_of(const Failed& failed) {
+Rank rank_of(const FailedCase& failed) {
     const int far =
         is_same_everywhere(failed.cause) ? distance_of_the_same(failed) : distance(failed);
     return {failed.is_explored, failed.root.empty(), failed.steps > kEndlessSteps, far,
@@ -60,10 +60,10 @@ struct ClauseCases {
 };
 using RunCases = std::map<std::string, ClauseCases>;
 
-RunCases count_cases(const std::vector<Failed>& failures, const PassedCases& passed) {
+RunCases count_cases(const std::vector<FailedCase>& failures, const PassedCases& passed) {
     RunCases cases;
     for (const auto& [clause, count] : passed) cases[clause].ran = count;
-    for (const Failed& each : failures) {
+    for (const FailedCase& each : failures) {
         if (each.is_explored) continue;
         ClauseCases& of_clause = cases[each.case_clause];
         ++of_clause.ran;
@@ -75,7 +75,7 @@ RunCases count_cases(const std::vector<Failed>& failures, const PassedCases& pas
 // Chooses the clause of a group in which all clauses are assumed.
 class AssumedClause {
   public:
-    AssumedClause(const std::vector<std::size_t>& members, const std::vector<Failed>& failures,
+    AssumedClause(const std::vector<std::size_t>& members, const std::vector<FailedCase>& failures,
                   const PassedCases& passed, const RunCases& cases)
         : cases_(cases) {
         std::size_t ran = 0;
@@ -97,7 +97,8 @@ class AssumedClause {
     // The lowest rank is best: the clause of nearly all cases of the group, then the clause that
     // the cause is about, and then the clause that is broken in the largest part of its cases. One
     // of several cases may fail by accident.
-    std::tuple<bool, bool, bool, bool, double, std::int64_t> rank_of(const Failed& failed) const {
+    std::tuple<bool, bool, bool, bool, double, std::int64_t> rank_of(
+        const FailedCase& failed) const {
         if (is_of_none_ || failed.is_explored) return {failed.is_explored, true, true, true, 0, 0};
         const ClauseCases& cases = cases_.at(failed.case_clause);
         const bool is_of_nearly_all = 4 * failed_.at(failed.case_clause) > 3 * count_;
@@ -117,18 +118,18 @@ class AssumedClause {
     bool is_of_none_ = false;
 };
 
-std::string clause_of(const Failed& best, const AssumedClause& clauses) {
+std::string clause_of(const FailedCase& best, const AssumedClause& clauses) {
     if (!best.is_assumed || !clauses.is_of_none()) return best.finding_clause;
     return std::string(clause_of_cause(best.cause));
 }
 
-bool is_made_for_it(const Failed& failed) {
+bool is_made_for_it(const FailedCase& failed) {
     return is_same_everywhere(failed.cause) || distance(failed) == 0;
 }
 
 // The weight of a failure in its group. It is high if the finding names the clause, and higher in a
 // case made for it. It is low if the clause is assumed, or is the whole contract.
-std::uint64_t weight_of(const Failed& failed) {
+std::uint64_t weight_of(const FailedCase& failed) {
     constexpr std::uint64_t kMadeForIt = 4;
     constexpr std::uint64_t kNamed = 2;
     constexpr std::uint64_t kAssumed = 1;
@@ -137,14 +138,14 @@ std::uint64_t weight_of(const Failed& failed) {
     return is_made_for_it(failed) ? kMadeForIt : kNamed;
 }
 
-using Failures = std::vector<Failed>;
+using Failures = std::vector<FailedCase>;
 
 // Whether the other findings of each failure name the clause, so that one mistake explains both.
 bool is_named_beside(const FailureGroup& group, const std::string& clause,
                      const Failures& failures) {
     bool any = false;
     for (const std::size_t member : group.members) {
-        const Failed& failed = failures[member];
+        const FailedCase& failed = failures[member];
         if (failed.is_explored) continue;
         any = true;
         if (std::ranges::find(failed.also, clause) == failed.also.end()) return false;
@@ -161,7 +162,7 @@ bool is_side_effect(const FailureGroup& group, const FailureGroup& larger,
     std::set<std::string_view> causes;
     for (const std::size_t member : larger.members) causes.insert(failures[member].cause);
     return std::ranges::all_of(group.members, [&](std::size_t member) {
-        const Failed& failed = failures[member];
+        const FailedCase& failed = failures[member];
         return !failed.cause.empty() && causes.contains(failed.cause) &&
                failed.case_clause != group.clause;
     });
@@ -187,7 +188,7 @@ bool follows_from_torn_events(const FailureGroup& group, const FailureGroup& ear
     });
     return has_torn && earlier.clause == kTornClause &&
            std::ranges::all_of(group.members, [&](std::size_t member) {
-               const Failed& failed = failures[member];
+               const FailedCase& failed = failures[member];
                return failed.is_assumed && (failed.cause.starts_with(kRefusalPrefix) ||
                                             failed.cause.starts_with(kSignalPrefix));
            });
@@ -203,7 +204,7 @@ bool is_the_same_access(const FailureGroup& group, const FailureGroup& earlier,
             places.insert(place_of_access(failures[member].cause));
     }
     return std::ranges::all_of(group.members, [&](std::size_t member) {
-        const Failed& failed = failures[member];
+        const FailedCase& failed = failures[member];
         const std::string_view place = place_of_access(failed.cause);
         const bool is_store = failed.cause.starts_with(kStorePrefix);
         return !place.empty() && (is_store || failed.is_assumed) && places.contains(place);
@@ -233,17 +234,17 @@ std::vector<FailureGroup> join_explained(const std::vector<FailureGroup>& groups
 
 }  // namespace
 
-std::string group_key(const Failed& failed) {
+std::string group_key(const FailedCase& failed) {
     return failed.is_assumed ? "cause " + failed.cause : "clause " + failed.finding_clause;
 }
 
-bool is_better_evidence(const Failed& one, const Failed& other) {
+bool is_better_evidence(const FailedCase& one, const FailedCase& other) {
     return rank_of(one) < rank_of(other);
 }
 
-std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
+std::vector<FailureGroup> group_failures(const std::vector<FailedCase>& found,
                                          const PassedCases& passed) {
-    std::vector<Failed> failures = found;
+    std::vector<FailedCase> failures = found;
     attribute(failures, passed);
     const RunCases cases = count_cases(failures, passed);
     struct Weighed {
@@ -264,7 +265,7 @@ std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
         // calls deprecated.)
         const AssumedClause clauses(weighed.group.members, failures, passed, cases);
         const auto rank = [&](std::size_t index) {
-            const Failed& failed = failures[index];
+            const FailedCase& failed = failures[index];
             using OfClause = decltype(clauses.rank_of(failed));
             return std::tuple(failed.is_assumed ? clauses.rank_of(failed) : OfClause(),
                               rank_of(failed), index);

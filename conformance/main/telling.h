@@ -14,7 +14,7 @@
 namespace kmes::conformance {
 
 // The known facts about a failed case.
-struct Failed {
+struct FailedCase {
     std::string case_clause;     // what the case tests
     std::string finding_clause;  // the clause of the finding
     // Its index among the cases. The simplest scenarios come first.
@@ -39,16 +39,16 @@ struct FailureGroup {
 };
 
 // Returns the groups, the one that explains most first.
-std::vector<FailureGroup> group_failures(const std::vector<Failed>& found,
+std::vector<FailureGroup> group_failures(const std::vector<FailedCase>& found,
                                          const PassedCases& passed);
 
 // A key that is equal for failures with one reason.
-std::string group_key(const Failed& failed);
+std::string group_key(const FailedCase& failed);
 
 // Whether `one` is better evidence than `other` for a broken clause that both found. It is if its
 // case was made for that clause or for a part of it (if the scenario matters), and then if its
 // scenario is simpler.
-bool is_better_evidence(const Failed& one, const Failed& other);
+bool is_better_evidence(const FailedCase& one, const FailedCase& other);
 
 // Returns all indexes, the best evidence first: the best of each group, then the second of each
 // group, and so on.

@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-std::vector<std::size_t> rank(const std::vector<Failed>& failures) {
+std::vector<std::size_t> rank(const std::vector<FailedCase>& failures) {
     return rank_failures(group_failures(failures, {}));
 }
 
@@ -36,25 +36,25 @@ TEST(TellingTest, TheSameCountIsInTheOrderOfTheRun) {
 }
 
 TEST(TellingTest, AStepOfAClauseIsNearIt) {
-    const Failed near{"5.1.8.1-5", "5.1.8.1", 90};
-    const Failed far{"5.1.8.2-5", "5.1.8.1", 10};
+    const FailedCase near{"5.1.8.1-5", "5.1.8.1", 90};
+    const FailedCase far{"5.1.8.2-5", "5.1.8.1", 10};
     EXPECT_TRUE(is_better_evidence(near, far));
     EXPECT_FALSE(is_better_evidence(far, near));
     EXPECT_TRUE(is_better_evidence({"5.1.8.1", "5.1.8.1-5", 90}, far));
 }
 
 TEST(TellingTest, ANumberIsNoPartOfALongerOne) {
-    const Failed other{"E10", "E1", 1};
-    const Failed far{"5.1.1", "E1", 0};
+    const FailedCase other{"E10", "E1", 1};
+    const FailedCase far{"5.1.1", "E1", 0};
     EXPECT_FALSE(is_better_evidence(other, far));
 }
 
 // A crash has one reason, whatever the cases test: the clearest of them gives the clause.
 TEST(TellingTest, OneCauseIsOneGroupWhateverItsCasesTest) {
-    const std::vector<Failed> failures = {{"E1", "E1", 500, "signal 6", true},
-                                          {"5.1.1", "5.1.1", 20, "signal 6", true},
-                                          {"E10", "E10", 90, "signal 6", true},
-                                          {"E3", "E3", 10, "exit status 3", true}};
+    const std::vector<FailedCase> failures = {{"E1", "E1", 500, "signal 6", true},
+                                              {"5.1.1", "5.1.1", 20, "signal 6", true},
+                                              {"E10", "E10", 90, "signal 6", true},
+                                              {"E3", "E3", 10, "exit status 3", true}};
     const std::vector<FailureGroup> groups = group_failures(failures, {});
     ASSERT_EQ(groups.size(), 2u);
     EXPECT_EQ(groups[0].clause, "5.1.1");
@@ -70,7 +70,7 @@ TEST(TellingTest, AFaultThatLooksTheSameEverywhereIsShownByTheSimplestCase) {
 }
 
 TEST(TellingTest, ASymptomInCasesOfManyClausesIsOfNoneOfThem) {
-    std::vector<Failed> failures;
+    std::vector<FailedCase> failures;
     for (const char* clause : {"5.1.1", "5.1.3", "5.1.5", "E1", "E2", "E3", "E7"})
         failures.push_back({clause, clause, failures.size(), "a refusal: corrupt", true});
     EXPECT_EQ(group_failures(failures, {}).front().clause, "5.1.1");
@@ -87,7 +87,7 @@ TEST(TellingTest, AClauseThatTheFaultNamesComesBeforeAsManyThatTheCaseNames) {
 
 // The consumer sleeps on a retired buffer (E3), but only if generation jumps: the cases of E3 pass.
 TEST(TellingTest, AClauseThatItsOwnCasesFoundKeptIsThatOfTheScenario) {
-    const std::vector<Failed> failures = {
+    const std::vector<FailedCase> failures = {
         {"E15", "E3", 70}, {"E15", "E3", 60}, {"E15", "E15", 80}, {"E15", "E3", 90}};
     EXPECT_EQ(group_failures(failures, {}).front().clause, "E3");
     const std::vector<FailureGroup> groups = group_failures(failures, {{"E3", 1}});
@@ -104,7 +104,7 @@ TEST(TellingTest, AClauseThatCasesOfSeveralOthersFindBrokenStays) {
 }
 
 TEST(TellingTest, MostOfTheScenariosSayWhatTheyAreOf) {
-    const std::vector<Failed> most = {
+    const std::vector<FailedCase> most = {
         {"E3", "5.1.8.3", 7}, {"E3", "5.1.8.3", 6}, {"E1", "5.1.8.3", 5}};
     EXPECT_EQ(group_failures(most, {{"5.1.8.3", 1}}).front().clause, "E3");
     EXPECT_EQ(group_failures(most, {{"E3", 1}}).front().clause, "5.1.8.3");
@@ -113,10 +113,10 @@ TEST(TellingTest, MostOfTheScenariosSayWhatTheyAreOf) {
 // A sleep on an old event has the clause of any case. All cases of E15 fail, and some of E10 pass.
 TEST(TellingTest, AnAssumedClauseIsOneThatIsBrokenInAllItsCases) {
     const std::string cause = "a sleep on an old event";
-    const std::vector<Failed> failures = {{"E10", "E10", 1, cause, true},
-                                          {"E9", "E9", 2, cause, true},
-                                          {"E15", "E15", 4, cause, true},
-                                          {"E15", "E15", 3, cause, true}};
+    const std::vector<FailedCase> failures = {{"E10", "E10", 1, cause, true},
+                                              {"E9", "E9", 2, cause, true},
+                                              {"E15", "E15", 4, cause, true},
+                                              {"E15", "E15", 3, cause, true}};
     const std::vector<FailureGroup> groups = group_failures(failures, {{"E10", 1}});
     ASSERT_EQ(groups.size(), 1u);
     EXPECT_EQ(groups[0].clause, "E15");
@@ -135,9 +135,9 @@ TEST(TellingTest, AFaultThatNamesItsClauseElsewhereNamesItInItsOwnCases) {
 // The finding names 5.1.4 if the event crosses the end, but the cases of 5.1.4 pass.
 TEST(TellingTest, ANamedClauseThatItsCasesKeepGivesWayToTheCause) {
     const std::string cause = "a record with another payload length";
-    const std::vector<Failed> failures = {{"E2", "5.1.4", 5, cause},
-                                          {"E10", "5.1.4", 6, cause},
-                                          {"5.1.7-5", "5.1.7-5", 9, cause, true}};
+    const std::vector<FailedCase> failures = {{"E2", "5.1.4", 5, cause},
+                                              {"E10", "5.1.4", 6, cause},
+                                              {"5.1.7-5", "5.1.7-5", 9, cause, true}};
     const std::vector<FailureGroup> groups =
         group_failures(failures, {{"5.1.4", 2}, {"E2", 5}, {"E10", 5}});
     ASSERT_EQ(groups.size(), 1u);
@@ -147,31 +147,31 @@ TEST(TellingTest, ANamedClauseThatItsCasesKeepGivesWayToTheCause) {
 
 TEST(TellingTest, AnAssumedClauseIsTheOneWithTheLargestPartOfItsCases) {
     const std::string cause = "a refusal: corrupt";
-    const std::vector<Failed> failures = {{"E3", "E3", 1, cause, true},
-                                          {"E3", "E3", 2, cause, true},
-                                          {"E7", "E7", 3, cause, true},
-                                          {"E7", "E7", 4, cause, true},
-                                          {"E9", "E9", 5, cause, true}};
+    const std::vector<FailedCase> failures = {{"E3", "E3", 1, cause, true},
+                                              {"E3", "E3", 2, cause, true},
+                                              {"E7", "E7", 3, cause, true},
+                                              {"E7", "E7", 4, cause, true},
+                                              {"E9", "E9", 5, cause, true}};
     const PassedCases passed = {{"E3", 10}, {"E7", 3}, {"E9", 1}};
     EXPECT_THAT(group_failures(failures, passed).front().members, ElementsAre(2, 3, 0, 1, 4));
 }
 
 // An event twice: the largest scenario is the first of its clause.
 TEST(TellingTest, ALongRunComesAfterShortOnes) {
-    const std::vector<Failed> failures = {{"E21", "E21", 5, "", false, false, 308'844},
-                                          {"5.1.5", "E21", 2, "", false, false, 103},
-                                          {"E21", "E21", 7, "", false, false, 4'000},
-                                          {"E21", "E21", 9, "", false, false, 275}};
+    const std::vector<FailedCase> failures = {{"E21", "E21", 5, "", false, false, 308'844},
+                                              {"5.1.5", "E21", 2, "", false, false, 103},
+                                              {"E21", "E21", 7, "", false, false, 4'000},
+                                              {"E21", "E21", 9, "", false, false, 275}};
     EXPECT_THAT(rank(failures), ElementsAre(3, 2, 1, 0));
 }
 
 // One trace shows that the consumer uses the capacity of another buffer.
 TEST(TellingTest, AReasonThatATraceShowsIsTheReasonOfItsSymptom) {
     const std::string cause = "a refusal: corrupt";
-    std::vector<Failed> failures = {{"E10", "E10", 4, cause, true},
-                                    {"E10", "E10", 5, cause, true},
-                                    {"5.1.8.3", "5.1.8.3", 3, cause, true},
-                                    {"E20", "E20", 6, "signal 11 in copy", true}};
+    std::vector<FailedCase> failures = {{"E10", "E10", 4, cause, true},
+                                        {"E10", "E10", 5, cause, true},
+                                        {"5.1.8.3", "5.1.8.3", 3, cause, true},
+                                        {"E20", "E20", 6, "signal 11 in copy", true}};
     EXPECT_EQ(group_failures(failures, {}).front().clause, "E10");
     failures[2].root = kCapacityOfAnotherBuffer;
     const std::vector<FailureGroup> groups = group_failures(failures, {});
@@ -183,10 +183,10 @@ TEST(TellingTest, AReasonThatATraceShowsIsTheReasonOfItsSymptom) {
 // The finding names E10, because the event is in a retired buffer; but the order is that of E24.
 TEST(TellingTest, AnEventThatIsPassedOverIsOfTheClauseThatAllItsCasesFindBroken) {
     const std::string cause = "an event that is passed over";
-    const std::vector<Failed> failures = {{"E10", "E10", 1, cause, true},
-                                          {"E24", "E10", 2, cause},
-                                          {"E24", "E10", 3, cause},
-                                          {"E24", "E10", 4, cause}};
+    const std::vector<FailedCase> failures = {{"E10", "E10", 1, cause, true},
+                                              {"E24", "E10", 2, cause},
+                                              {"E24", "E10", 3, cause},
+                                              {"E24", "E10", 4, cause}};
     const std::vector<FailureGroup> groups = group_failures(failures, {{"E10", 5}});
     ASSERT_EQ(groups.size(), 1u);
     EXPECT_EQ(groups[0].clause, "E24");
@@ -203,16 +203,17 @@ TEST(TellingTest, AnExitIsClearestInACaseAboutTheEnd) {
 
 TEST(TellingTest, OfSeveralExitsTheShortestRunIsShown) {
     const std::string cause = "exit status 0";
-    const std::vector<Failed> failures = {{"5.1.6.2", "contract-4", 1, cause, false, false, 445},
-                                          {"5.1.9", "contract-4", 2, cause, false, false, 23},
-                                          {"E21", "contract-4", 9, cause, false, false, 10}};
+    const std::vector<FailedCase> failures = {
+        {"5.1.6.2", "contract-4", 1, cause, false, false, 445},
+        {"5.1.9", "contract-4", 2, cause, false, false, 23},
+        {"E21", "contract-4", 9, cause, false, false, 10}};
     EXPECT_THAT(rank(failures), ElementsAre(1, 2, 0));
 }
 
 // No second load of tail_pos: the consumer delivers torn bytes, and refuses torn sizes.
 TEST(TellingTest, ARefusalBesideTornEventsIsOfTheSameMistake) {
     const std::string cause = "a refusal: corrupt";
-    std::vector<Failed> failures(5, Failed{"5.1.8.1-5", "5.1.8.1-5", 1});
+    std::vector<FailedCase> failures(5, FailedCase{"5.1.8.1-5", "5.1.8.1-5", 1});
     failures.push_back({"E7", "E7", 2, cause, true});
     ASSERT_EQ(group_failures(failures, {}).size(), 1u);
     EXPECT_EQ(group_failures(failures, {}).front().clause, "5.1.8.1-5");
@@ -223,18 +224,18 @@ TEST(TellingTest, ARefusalBesideTornEventsIsOfTheSameMistake) {
 // The bounds of E7 are too strict, and the cases of E20 have large events, too.
 TEST(TellingTest, ARefusalIsOfTheBoundsIfTheirCasesShowIt) {
     const std::string cause = "a refusal: corrupt";
-    const std::vector<Failed> failures = {{"E20", "E20", 1, cause, true},
-                                          {"E20", "E20", 5, cause, true},
-                                          {"E7", "E7", 3, cause, true},
-                                          {"E7", "E7", 9, cause, true}};
+    const std::vector<FailedCase> failures = {{"E20", "E20", 1, cause, true},
+                                              {"E20", "E20", 5, cause, true},
+                                              {"E7", "E7", 3, cause, true},
+                                              {"E7", "E7", 9, cause, true}};
     EXPECT_THAT(rank_failures(group_failures(failures, {{"E20", 2}, {"E7", 30}})),
                 ElementsAre(2, 3, 0, 1));
-    const std::vector<Failed> once(failures.begin(), failures.end() - 1);
+    const std::vector<FailedCase> once(failures.begin(), failures.end() - 1);
     EXPECT_EQ(group_failures(once, {{"E20", 2}, {"E7", 30}}).front().clause, "E20");
 }
 
 TEST(TellingTest, AFailureWhoseOtherFindingsNameTheReasonIsJoinedToIt) {
-    std::vector<Failed> failures = {
+    std::vector<FailedCase> failures = {
         {"5.1.8.2-2", "5.1.8.2-2", 1}, {"5.1.8.2-2", "5.1.8.2-2", 2}, {"E2", "E2", 3}};
     EXPECT_EQ(group_failures(failures, {}).size(), 2u);
     failures[2].also = {"E1", "5.1.8.2-2"};
@@ -245,7 +246,7 @@ TEST(TellingTest, AFailureWhoseOtherFindingsNameTheReasonIsJoinedToIt) {
 
 TEST(TellingTest, FewFailuresWithTheSameCauseInOtherCasesAreASideEffect) {
     const std::string cause = "a sleep on an old event";
-    std::vector<Failed> failures(5, Failed{"E2", "E2", 1, cause});
+    std::vector<FailedCase> failures(5, FailedCase{"E2", "E2", 1, cause});
     failures.push_back({"5.1.1", "5.1.8.2-2", 7, cause});
     EXPECT_EQ(group_failures(failures, {}).size(), 1u);
     failures.back().case_clause = "5.1.8.2-2";
@@ -253,10 +254,10 @@ TEST(TellingTest, FewFailuresWithTheSameCauseInOtherCasesAreASideEffect) {
 }
 
 TEST(TellingTest, ASearchIsShownLast) {
-    const std::vector<Failed> failures = {{"E20", "E20", 1, "", false, true},
-                                          {"E2", "E20", 7},
-                                          {"E3", "E3", 9},
-                                          {"E3", "E3", 5, "", false, true}};
+    const std::vector<FailedCase> failures = {{"E20", "E20", 1, "", false, true},
+                                              {"E2", "E20", 7},
+                                              {"E3", "E3", 9},
+                                              {"E3", "E3", 5, "", false, true}};
     EXPECT_THAT(rank(failures), ElementsAre(2, 1, 3, 0));
 }
 
@@ -270,10 +271,10 @@ TEST(TellingTest, TheWholeContractSaysNoMoreThanAnAssumedClause) {
 // A torn size that is trusted: the case decides what the copy hits.
 TEST(TellingTest, WrongAddressesInOneFunctionAreOneGroup) {
     const std::string crash = "signal 11 (Segmentation fault) in copy";
-    std::vector<Failed> failures = {{"E7", "E7", 1, crash, true},
-                                    {"E7", "E7", 2, crash, true},
-                                    {"5.1.8.1-5", "contract", 3, "write-outside in copy"},
-                                    {"E24", "E24", 4, crash + "; after a torn read", true}};
+    std::vector<FailedCase> failures = {{"E7", "E7", 1, crash, true},
+                                        {"E7", "E7", 2, crash, true},
+                                        {"5.1.8.1-5", "contract", 3, "write-outside in copy"},
+                                        {"E24", "E24", 4, crash + "; after a torn read", true}};
     const std::vector<FailureGroup> groups = group_failures(failures, {});
     ASSERT_EQ(groups.size(), 1u);
     EXPECT_EQ(groups.front().clause, "E7");

@@ -34,7 +34,7 @@ Emissions::Emissions(History& history, RingBackend& backend, EventMaker& events,
       events_(events),
       counters_(counters),
       steps_(steps),
-      held_back_(history.cpus()) {}
+      unwritten_(history.cpus()) {}
 
 void Emissions::begin_operation(std::uint32_t cpu) {
     const bool was_reserved = is_reserved(cpu);
@@ -106,12 +106,12 @@ void Emissions::end_batch(std::uint32_t cpu) {
 void Emissions::save_old(std::uint32_t cpu, const EventSpec& spec) {
     const BufferIndex index = history_.present_buffer(cpu);
     const Buffer& buffer = history_.buffer(index);
-    held_back_.at(cpu).save_old(backend_, index, buffer.capacity, buffer.write_frontier, spec);
+    unwritten_.at(cpu).save_old(backend_, index, buffer.capacity, buffer.write_frontier, spec);
 }
 
-void Emissions::take_back(std::uint32_t cpu, BatchWritten written) {
+void Emissions::remove_unwritten(std::uint32_t cpu, BatchWritten written) {
     const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
-    held_back_.at(cpu).take_back(backend_, buffer.write_pos, written);
+    unwritten_.at(cpu).remove(backend_, buffer.write_pos, written);
 }
 
 std::vector<Emitted> Emissions::add_batch(std::uint32_t cpu, std::span<const EventSpec> specs,
@@ -129,7 +129,7 @@ std::vector<Emitted> Emissions::add_batch(std::uint32_t cpu, std::span<const Eve
         compare(expected, backend_.batch_add(cpu, input_of(spec)), cpu);
         emitted.push_back(expected);
     }
-    take_back(cpu, written);
+    remove_unwritten(cpu, written);
     return emitted;
 }
 
@@ -149,7 +149,7 @@ void Emissions::reserve(std::uint32_t cpu, EventSpec spec, Written written) {
     if (written != Written::whole) save_old(cpu, reserved);
     if (backend_.reserve(cpu, input_of(reserved)) != 0)
         throw SuiteError("the reservation was refused");
-    take_back(cpu, {written});
+    remove_unwritten(cpu, {written});
     steps_.reserved(cpu, encoded_bytes(reserved), written);
 }
 
@@ -172,7 +172,7 @@ bool Emissions::emit_and_count_late(std::uint32_t cpu, EventSpec spec) {
     const std::uint32_t before = counters_.of(buffer);
     emit(cpu, std::move(spec), EmitStyle::kernel);
     if (counters_.of(buffer) == before) return false;
-    counters_.turn_back(buffer, before);
+    counters_.rewind(buffer, before);
     steps_.not_counted_yet(cpu);
     return true;
 }

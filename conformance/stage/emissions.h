@@ -15,9 +15,9 @@
 #include "conformance/oracle/history.h"
 #include "conformance/stage/event_maker.h"
 #include "conformance/stage/futex_counters.h"
-#include "conformance/stage/held_back.h"
 #include "conformance/stage/ring_backend.h"
 #include "conformance/stage/rings_observer.h"
+#include "conformance/stage/unwritten_bytes.h"
 
 namespace kmes::conformance {
 
@@ -61,9 +61,11 @@ class Emissions {
     // event that this call has reserved on the CPU.
     void begin_operation(std::uint32_t cpu);
     // Writes the missing bytes of the events in flight. Precedes each publication.
-    void write_rest(std::uint32_t cpu) { held_back_.at(cpu).write_rest(backend_); }
+    void write_rest(std::uint32_t cpu) { unwritten_.at(cpu).write_rest(backend_); }
     // True while bytes of events in flight are missing in the ring.
-    bool is_holding_back(std::uint32_t cpu) const { return held_back_.at(cpu).is_holding(); }
+    bool has_unwritten_bytes(std::uint32_t cpu) const {
+        return unwritten_.at(cpu).is_missing_any();
+    }
 
   private:
     void stamp(EventSpec& spec);
@@ -72,7 +74,7 @@ class Emissions {
                                    BatchWritten written);
     void publish_batch(std::uint32_t cpu, const std::vector<Emitted>& emitted);
     void save_old(std::uint32_t cpu, const EventSpec& spec);
-    void take_back(std::uint32_t cpu, BatchWritten written);
+    void remove_unwritten(std::uint32_t cpu, BatchWritten written);
 
     History& history_;
     RingBackend& backend_;
@@ -82,7 +84,7 @@ class Emissions {
     RingsObserver* observer_ = nullptr;
     std::map<std::uint32_t, EventSpec> reserved_;            // by CPU
     std::map<std::uint32_t, std::vector<Emitted>> pending_;  // by CPU: the events of a batch
-    std::vector<HeldBack> held_back_;  // by CPU: missing bytes of events in flight
+    std::vector<UnwrittenBytes> unwritten_;  // by CPU: missing bytes of events in flight
 };
 
 }  // namespace kmes::conformance

@@ -138,9 +138,9 @@ void stop_ended(StageParts& parts) {
             "ASAN_OPTIONS=detect_leaks=0, or build it without");
     const bool has_failed_to_attach =
         !parts.testee.attaches().empty() && parts.testee.attaches().back().error != 0;
-    if (parts.findings.may_give_up() && has_failed_to_attach && parts.findings.all().empty() &&
+    if (parts.findings.may_exit_early() && has_failed_to_attach && parts.findings.all().empty() &&
         end->kind == EndKind::kExited && end->exit_status != 0)
-        throw GivenUp{};
+        throw EarlyExit{};
     if (const std::optional<Finding> first = parts.findings.take_first()) stop_with(*first);
     if (end->kind != EndKind::kExited || end->exit_status != 0) {
         if (const char* call = parts.testee.tracer().effects().call_refused_by_guards;

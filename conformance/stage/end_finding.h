@@ -14,7 +14,7 @@ namespace kmes::conformance {
 
 struct StageParts;
 
-// Ends the case because the testee has ended first. Throws GivenUp if the case allows this end,
+// Ends the case because the testee has ended first. Throws EarlyExit if the case allows this end,
 // SuiteError if the testee did not start, and Stop otherwise.
 [[noreturn]] void stop_ended(StageParts& parts);
 // Throws Stop if another process than the testee has called kmes_attach: that process may read some

@@ -14,7 +14,7 @@
 #include "conformance/stage/attach_form.h"
 #include "conformance/stage/debugger.h"
 #include "conformance/stage/end_finding.h"
-#include "conformance/stage/raised.h"
+#include "conformance/stage/scoped_flag.h"
 #include "conformance/stage/stage_parts.h"
 #include "conformance/stage/stepping.h"
 #include "conformance/stage/stop.h"
@@ -93,7 +93,7 @@ void EventLoop::on_buffer(BufferIndex buffer) {
 
 void EventLoop::pump(TimePoint deadline) {
     if (parts_.settings.stop->load()) throw SuiteError("interrupted");
-    const Raised in_pump(is_in_pump_);
+    const ScopedFlag in_pump(is_in_pump_);
     parts_.wait_log.begin_event();
     const TracerEvent event = parts_.testee.tracer().wait(deadline);
     const Clock::duration late = Clock::now() - deadline;

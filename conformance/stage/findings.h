@@ -33,9 +33,9 @@ class Findings {
     const std::string& in_part() const { return in_part_; }
 
     // From now on the testee may exit with a non-zero status if its last attach has failed (the
-    // contract allows that). A wait then throws GivenUp.
-    void let_give_up() { may_give_up_ = true; }
-    bool may_give_up() const { return may_give_up_; }
+    // contract allows that). A wait then throws EarlyExit.
+    void allow_early_exit() { may_exit_early_ = true; }
+    bool may_exit_early() const { return may_exit_early_; }
 
     // Records that the testee makes no progress. `has_hung` is false if it is blocked for good.
     void note_standstill(bool has_hung);
@@ -46,7 +46,7 @@ class Findings {
     std::vector<Finding> findings_;
     std::vector<std::string> notes_;
     std::string in_part_;
-    bool may_give_up_ = false;
+    bool may_exit_early_ = false;
     bool stands_still_ = false;
     bool has_hung_ = false;
 };

@@ -10,8 +10,8 @@
 namespace kmes::conformance {
 
 std::uint32_t FutexCounters::of(BufferIndex buffer) const {
-    const auto found = turned_back_.find(buffer);
-    return found == turned_back_.end() ? backend_.state(buffer).futex_counter : found->second;
+    const auto found = rewound_.find(buffer);
+    return found == rewound_.end() ? backend_.state(buffer).futex_counter : found->second;
 }
 
 void FutexCounters::note_emission(std::uint32_t cpu, std::uint64_t sequence) {
@@ -31,13 +31,13 @@ bool FutexCounters::is_counted_before(std::uint32_t cpu, std::uint64_t sequence,
            last.counter == expected;
 }
 
-void FutexCounters::turn_back(BufferIndex buffer, std::uint32_t value) {
+void FutexCounters::rewind(BufferIndex buffer, std::uint32_t value) {
     put(buffer, value);
-    turned_back_[buffer] = value;
+    rewound_[buffer] = value;
 }
 
 bool FutexCounters::catch_up(BufferIndex buffer) {
-    if (turned_back_.erase(buffer) == 0) return false;
+    if (rewound_.erase(buffer) == 0) return false;
     put(buffer, of(buffer));
     return true;
 }

@@ -21,7 +21,7 @@ class FutexCounters {
     FutexCounters(const History& history, RingBackend& backend, std::uint32_t first)
         : history_(history), backend_(backend), first_(first) {}
 
-    // Returns the value in the page. Between turn_back() and catch_up() the producer has a later
+    // Returns the value in the page. Between rewind() and catch_up() the producer has a later
     // value.
     std::uint32_t of(BufferIndex buffer) const;
 
@@ -32,8 +32,8 @@ class FutexCounters {
     bool is_counted_before(std::uint32_t cpu, std::uint64_t sequence, std::uint32_t expected) const;
 
     // Stores this earlier value in the page, until catch_up().
-    void turn_back(BufferIndex buffer, std::uint32_t value);
-    // Stores the producer's value in the page. Returns false if the page was not turned back.
+    void rewind(BufferIndex buffer, std::uint32_t value);
+    // Stores the producer's value in the page. Returns false if the page was not rewound.
     bool catch_up(BufferIndex buffer);
 
   private:
@@ -48,8 +48,8 @@ class FutexCounters {
     const History& history_;
     RingBackend& backend_;
     std::uint32_t first_;
-    std::vector<Counted> counted_;                      // by CPU
-    std::map<BufferIndex, std::uint32_t> turned_back_;  // the earlier values in the pages
+    std::vector<Counted> counted_;                  // by CPU
+    std::map<BufferIndex, std::uint32_t> rewound_;  // the earlier values in the pages
 };
 
 }  // namespace kmes::conformance

@@ -52,7 +52,7 @@ bool IdleWatch::check(const StageParts& parts, milliseconds long_time) {
     const auto is_calm = [&](const ThreadState& thread) {
         const std::optional<TimePoint> nap = parts.wait_log.last_nap(thread.tid);
         return is_out_of_the_way(thread) || (nap && now - *nap <= recent) ||
-               hardly_runs(thread.tid, attaches);
+               is_mostly_idle(thread.tid, attaches);
     };
     const bool all_calm =
         !inspection.threads.empty() &&
@@ -70,7 +70,7 @@ bool IdleWatch::check(const StageParts& parts, milliseconds long_time) {
 // The tracer stops a thread that attaches all the time for most of the time. On a busy machine the
 // thread waits for that too. Such a thread must run even less, and some checks must find it
 // blocked.
-bool IdleWatch::hardly_runs(pid_t tid, std::size_t attaches_now) const {
+bool IdleWatch::is_mostly_idle(pid_t tid, std::size_t attaches_now) const {
     constexpr int kPart = 4;
     constexpr int kSmallPart = 20;
     constexpr unsigned kBlockedAtOneOf = 5;

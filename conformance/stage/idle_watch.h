@@ -33,7 +33,7 @@ class IdleWatch {
         unsigned checks = 0;
         unsigned blocked_checks = 0;
     };
-    bool hardly_runs(pid_t tid, std::size_t attaches) const;
+    bool is_mostly_idle(pid_t tid, std::size_t attaches) const;
 
     TimePoint since_;  // the last work, at the last reset of these fields
     TimePoint begin_;  // the time of that reset

@@ -153,7 +153,7 @@ void Rings::swap_as_published(std::uint32_t cpu, const SwapSpec& spec) {
     backend_->set_waking(false);
     swap(cpu, spec);
     backend_->set_waking(true);
-    counters_.turn_back(old_buffer, before);
+    counters_.rewind(old_buffer, before);
 }
 
 void Rings::hand_over(std::uint32_t cpu, const SwapSpec& spec) {
@@ -187,7 +187,7 @@ void Rings::verify() const {
             forged_.has_written_metadata(index))
             continue;
         // The history contains all of a pending batch.
-        if (emissions_.is_holding_back(cpu)) continue;
+        if (emissions_.has_unwritten_bytes(cpu)) continue;
         const std::string difference = history_.compare_data(
             index, {backend_->base(index) + kMetadataBytes, history_.buffer(index).capacity});
         if (!difference.empty()) throw SuiteError(fmt::format("CPU {}: {}", cpu, difference));

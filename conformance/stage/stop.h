@@ -19,9 +19,9 @@ struct Stop {
     Finding finding;
 };
 
-// Thrown instead of Stop if the case allows it (Findings::let_give_up): the testee has exited with
-// a non-zero status after a failed kmes_attach.
-struct GivenUp {};
+// Thrown instead of Stop if the case allows it (Findings::allow_early_exit): the testee has exited
+// with a non-zero status after a failed kmes_attach.
+struct EarlyExit {};
 
 // Throws Stop with this finding: the testee has failed.
 [[noreturn]] void stop_with(Finding finding);

@@ -16,9 +16,9 @@ namespace {
 using std::chrono::milliseconds;
 
 // Longer than the longest limit of a wait that the contract allows.
-constexpr milliseconds kDoze{400};
+constexpr milliseconds kTimedWait{400};
 // Long enough for such a wait on each of some CPUs in turn; less than the time to hang.
-constexpr milliseconds kLongDoze{2000};
+constexpr milliseconds kLongTimedWait{2000};
 
 // Returns the word of this buffer that `wait` sleeps on.
 std::optional<FutexWord> word_in(const FutexWait& wait, BufferId buffer) {
@@ -128,23 +128,23 @@ bool WaitLog::asleep(std::uint32_t cpu) const {
     }
     if (!buffers_.has_mapped(buffer)) return false;
     // A thread that has ever waited on this CPU's own word usually waits there again.
-    return sleeps_.at(cpu) == 0 ? dozes(buffer) : dozes_elsewhere(cpu);
+    return sleeps_.at(cpu) == 0 ? is_in_timed_wait(buffer) : is_in_timed_wait_elsewhere(cpu);
 }
 
 // True if one thread serves several CPUs, and chooses the CPU on which it sleeps with a limit. It
 // may return to this CPU late.
-bool WaitLog::dozes_elsewhere(std::uint32_t cpu) const {
+bool WaitLog::is_in_timed_wait_elsewhere(std::uint32_t cpu) const {
     const auto found = waiting_.find(last_sleeper_.at(cpu));
     return found != waiting_.end() && found->second.wait.limit != TimeLimit::kNone &&
            found->second.begun_operation >= rings_->history().operations() &&
-           clock_.is_still_for(scaled(kLongDoze, timeout_scale_));
+           clock_.is_still_for(scaled(kLongTimedWait, timeout_scale_));
 }
 
 // True if one thread serves several CPUs with a limit (contract): it sleeps on one of the words,
 // and then checks all buffers. If another thread has mapped this buffer, the owner of the wait is
 // unknown. Then a time without any action decides.
-bool WaitLog::dozes(BufferIndex buffer) const {
-    const bool long_enough = clock_.is_still_for(scaled(kDoze, timeout_scale_));
+bool WaitLog::is_in_timed_wait(BufferIndex buffer) const {
+    const bool long_enough = clock_.is_still_for(scaled(kTimedWait, timeout_scale_));
     return std::any_of(waiting_.begin(), waiting_.end(), [&](const auto& entry) {
         const Wait& wait = entry.second;
         return wait.wait.limit != TimeLimit::kNone &&

@@ -101,8 +101,8 @@ class WaitLog {
 
   private:
     std::uint32_t cpu_of(BufferIndex buffer) const { return rings_->history().buffer(buffer).cpu; }
-    bool dozes(BufferIndex buffer) const;
-    bool dozes_elsewhere(std::uint32_t cpu) const;
+    bool is_in_timed_wait(BufferIndex buffer) const;
+    bool is_in_timed_wait_elsewhere(std::uint32_t cpu) const;
 
     const ServedBuffers& buffers_;
     const WorkClock& clock_;

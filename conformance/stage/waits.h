@@ -9,7 +9,7 @@
 #include <functional>
 #include <string>
 
-#include "conformance/stage/raised.h"
+#include "conformance/stage/scoped_flag.h"
 #include "conformance/tracer/types.h"
 
 namespace kmes::conformance {
@@ -89,7 +89,7 @@ class ShortenedWaits {
     explicit ShortenedWaits(Waits& waits) : shortens_(waits.shortens_) {}
 
   private:
-    Raised shortens_;
+    ScopedFlag shortens_;
 };
 
 }  // namespace kmes::conformance

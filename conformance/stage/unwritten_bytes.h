@@ -3,8 +3,8 @@
 // Simulates a producer that has not yet written some bytes of an unpublished event (Written). A
 // backend writes an event in one step. This class then removes the bytes that should be missing
 // from the ring, and writes them again before the publication.
-#ifndef KMES_CONFORMANCE_STAGE_HELD_BACK_H_
-#define KMES_CONFORMANCE_STAGE_HELD_BACK_H_
+#ifndef KMES_CONFORMANCE_STAGE_UNWRITTEN_BYTES_H_
+#define KMES_CONFORMANCE_STAGE_UNWRITTEN_BYTES_H_
 
 #include <cstdint>
 #include <vector>
@@ -15,7 +15,7 @@
 namespace kmes::conformance {
 
 // Belongs to one CPU. Holds back the bytes of one reservation, or of one batch.
-class HeldBack {
+class UnwrittenBytes {
   public:
     // Saves the bytes of the ring that the producer overwrites with this event at `position` of
     // `buffer`. To be called before each write: for the events of a batch in their order, also for
@@ -24,10 +24,10 @@ class HeldBack {
                   std::uint64_t position, const EventSpec& spec);
     // Replaces the bytes that should be missing by the saved ones, in the saved events at position
     // `published` and after. To be called after the producer has written them.
-    void take_back(RingBackend& backend, std::uint64_t published, BatchWritten written);
+    void remove(RingBackend& backend, std::uint64_t published, BatchWritten written);
     // Writes the missing bytes into the ring. To be called before the publication.
     void write_rest(RingBackend& backend);
-    bool is_holding() const { return !rests_.empty(); }
+    bool is_missing_any() const { return !rests_.empty(); }
 
   private:
     struct Kept {
@@ -49,4 +49,4 @@ class HeldBack {
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_STAGE_HELD_BACK_H_
+#endif  // KMES_CONFORMANCE_STAGE_UNWRITTEN_BYTES_H_

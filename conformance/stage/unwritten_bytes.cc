@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// See held_back.h.
-#include "conformance/stage/held_back.h"
+// See unwritten_bytes.h.
+#include "conformance/stage/unwritten_bytes.h"
 
 #include <span>
 #include <utility>
@@ -18,9 +18,9 @@ std::vector<std::uint8_t> copy_of(const std::uint8_t* from, std::uint64_t bytes)
 
 }  // namespace
 
-void HeldBack::save_old(const RingBackend& backend, BufferIndex buffer,
-                        std::uint64_t capacity_bytes, std::uint64_t position,
-                        const EventSpec& spec) {
+void UnwrittenBytes::save_old(const RingBackend& backend, BufferIndex buffer,
+                              std::uint64_t capacity_bytes, std::uint64_t position,
+                              const EventSpec& spec) {
     Kept kept;
     kept.buffer = buffer;
     kept.position = position;
@@ -33,7 +33,7 @@ void HeldBack::save_old(const RingBackend& backend, BufferIndex buffer,
     kept_.push_back(std::move(kept));
 }
 
-void HeldBack::take_back(RingBackend& backend, std::uint64_t published, BatchWritten written) {
+void UnwrittenBytes::remove(RingBackend& backend, std::uint64_t published, BatchWritten written) {
     const std::vector<Kept> all = std::exchange(kept_, {});
     for (std::size_t i = written.event; i < all.size(); ++i) {
         const Kept& kept = all[i];
@@ -52,7 +52,7 @@ void HeldBack::take_back(RingBackend& backend, std::uint64_t published, BatchWri
     }
 }
 
-void HeldBack::write_rest(RingBackend& backend) {
+void UnwrittenBytes::write_rest(RingBackend& backend) {
     for (const Rest& rest : std::exchange(rests_, {}))
         backend.write(rest.buffer, rest.offset_bytes, rest.bytes);
 }
