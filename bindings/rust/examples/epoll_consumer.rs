@@ -70,7 +70,7 @@ fn consume(mut set: Set, records: &mut Records) -> Result<(), Error> {
         wait(epoll)?;
         while let Some((id, event)) = set.next()? {
             let event = OwnedEvent::from(event); // the set can then be asked for the buffer
-            records.event(&set, id, &event);
+            records.event(id, &event, set.buffer(id));
             // The thread of the set sleeps once `next` finds nothing, and a testee writes its
             // records before it sleeps.
             records.flush();

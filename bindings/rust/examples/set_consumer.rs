@@ -13,7 +13,7 @@ fn consume(mut set: Set, records: &mut Records) -> Result<(), Error> {
     loop {
         while let Some((id, event)) = set.next()? {
             let event = OwnedEvent::from(event); // the set can then be asked for the buffer
-            records.event(&set, id, &event);
+            records.event(id, &event, set.buffer(id));
         }
         if records.state(&set) {
             return Ok(());

@@ -72,7 +72,7 @@ pub use place::{Place, Resumed};
 #[cfg(feature = "std")]
 pub use places::{places_from_bytes, places_to_bytes};
 pub use platform::{Identity, Mapping, Platform, Wake};
-pub use reader::{Event, Options, Peek, Reader, Statistics};
+pub use reader::{Buffer, Event, Options, Peek, Reader, Statistics};
 pub use ring::Bytes;
 #[cfg(feature = "std")]
 pub use set::{ReaderSet, SetEvents};

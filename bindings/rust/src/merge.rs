@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! The events of all CPUs in the order of their timestamps.
-use crate::{Error, Event, OwnedEvent, Place, Platform, Reader, ReaderSet};
+use crate::{Buffer, Error, Event, OwnedEvent, Place, Platform, Reader, ReaderSet};
 use std::os::unix::io::RawFd;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -43,6 +43,8 @@ pub struct Merged<E> {
     pub cpu: u16,
     /// The event.
     pub event: E,
+    /// The buffer of the event. [`Merge::set`] reads ahead, and may have a later one.
+    pub buffer: Buffer,
     /// True if the timestamp is below that of an earlier event. It is also true if the order
     /// restarted after the event was stamped.
     pub is_out_of_order: bool,
@@ -50,8 +52,8 @@ pub struct Merged<E> {
 
 impl From<Merged<Event<'_>>> for Merged<OwnedEvent> {
     fn from(merged: Merged<Event<'_>>) -> Self {
-        let Merged { cpu, event, is_out_of_order } = merged;
-        Merged { cpu, event: event.into(), is_out_of_order }
+        let Merged { cpu, event, buffer, is_out_of_order } = merged;
+        Merged { cpu, event: event.into(), buffer, is_out_of_order }
     }
 }
 
@@ -243,9 +245,9 @@ impl Scratch {
             }
             match reader.copy_next(&mut bytes[self.used..end]) {
                 Ok(Some(copied)) => {
-                    let (offset, session) = (self.used, reader.session());
+                    let (offset, buffer) = (self.used, reader.buffer());
                     self.used += copied.bytes();
-                    events.push(Held { copied, offset, session });
+                    events.push(Held { copied, offset, buffer });
                     // The large event may have been overwritten before its copy.
                     end = BULK_BYTES.max(self.used);
                 }

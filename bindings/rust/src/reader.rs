@@ -44,6 +44,19 @@ impl Options<'_> {
     }
 }
 
+/// The buffer that an event is from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct Buffer {
+    /// Its producer, as [`Identity::session`](crate::Identity::session).
+    pub session: u64,
+    /// Its generation, as it was when reading began there (5.1.8.3).
+    pub generation: u64,
+    /// Changes of buffers of this CPU before it. Another value than at the previous event of the
+    /// CPU: another buffer.
+    pub switches: u64,
+}
+
 /// Counts of a reader, over all its buffers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
@@ -374,6 +387,13 @@ impl<P: Platform> Reader<P> {
     /// The generation of the current buffer, as it was when reading began there.
     pub fn generation(&self) -> u64 {
         self.generation
+    }
+
+    /// The buffer that is read now. After [`Reader::next`] has returned an event it is that of the
+    /// event.
+    pub fn buffer(&self) -> Buffer {
+        let (generation, switches) = (self.generation, self.statistics.switches);
+        Buffer { session: self.session(), generation, switches }
     }
 
     /// The producer of the ring that is read now: 0 for a kernel, another number for each process.

@@ -2,8 +2,8 @@
 //! The readers of all CPUs, in one thread.
 use crate::handle::{ask_in_turn, Handle, Shared, State, SLEPT_AT_LEAST};
 use crate::reader::Copied;
-use crate::{cpu_count, Error, Event, Options, OwnedEvent, Place, Platform, Reader, Resumed};
-use crate::{Statistics, SystemCall, Wake};
+use crate::{cpu_count, Buffer, Error, Event, Options, OwnedEvent, Place, Platform, Reader};
+use crate::{Resumed, Statistics, SystemCall, Wake};
 use core::sync::atomic::AtomicU32;
 use core::time::Duration;
 use std::os::unix::io::RawFd;
@@ -272,6 +272,11 @@ impl<P: Platform + Clone> ReaderSet<P> {
     /// first attach.
     pub fn generation(&self, cpu: u16) -> Option<u64> {
         self.reader(cpu).map(Reader::generation)
+    }
+
+    /// The buffer of a CPU ([`Reader::buffer`]). None before the first attach.
+    pub fn buffer(&self, cpu: u16) -> Option<Buffer> {
+        self.reader(cpu).map(Reader::buffer)
     }
 
     /// The producer of a CPU's ring ([`Reader::session`]). None before the first attach.

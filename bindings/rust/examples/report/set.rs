@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //! What the testees on a `kmes::ReaderSet` have in common.
 use crate::report::{fail, retried, Report, END};
-use kmes::{cpu_count, Error, Options, OwnedEvent, ReaderSet, SystemCall};
+use kmes::{cpu_count, Buffer, Error, Options, OwnedEvent, ReaderSet, SystemCall};
 
 pub type Set = ReaderSet<SystemCall>;
 
@@ -19,21 +19,20 @@ pub struct Records {
 }
 
 impl Records {
-    pub fn event(&mut self, set: &Set, id: u16, event: &OwnedEvent) {
+    pub fn event(&mut self, id: u16, event: &OwnedEvent, buffer: Option<Buffer>) {
         if !self.cpus[usize::from(id)].has_ended {
-            self.buffer(set, id);
+            self.buffer(id, buffer);
             self.report.event(id, &event.as_event());
             self.cpus[usize::from(id)].has_ended = event.kind == END;
         }
     }
 
     /// Another buffer of a CPU, if it has one.
-    fn buffer(&mut self, set: &Set, id: u16) {
-        let switches = set.generation(id).map(|_| set.statistics(id).switches);
+    fn buffer(&mut self, id: u16, buffer: Option<Buffer>) {
         let cpu = &mut self.cpus[usize::from(id)];
-        if switches.is_some() && cpu.switches != switches {
-            cpu.switches = switches;
-            self.report.record('G', id, set.generation(id).unwrap_or_default());
+        if let Some(buffer) = buffer.filter(|buffer| cpu.switches != Some(buffer.switches)) {
+            cpu.switches = Some(buffer.switches);
+            self.report.record('G', id, buffer.generation);
         }
     }
 
@@ -43,7 +42,7 @@ impl Records {
             if self.cpus[usize::from(id)].has_ended {
                 continue;
             }
-            self.buffer(set, id);
+            self.buffer(id, set.buffer(id));
             if let Some(error) = set.error(id).filter(Error::is_refusal) {
                 self.report.record('R', id, error);
                 self.cpus[usize::from(id)].has_ended = true;

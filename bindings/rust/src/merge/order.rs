@@ -11,7 +11,7 @@
 //! before the step thus precede those from after it, on all CPUs.
 use super::{MergeStatistics, Merged};
 use crate::reader::Copied;
-use crate::{Error, Event, Place};
+use crate::{Buffer, Error, Event, Place};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::mem::size_of;
@@ -23,7 +23,7 @@ const ENOMEM: i32 = 12;
 pub(super) struct Held {
     pub(super) copied: Copied,
     pub(super) offset: usize, // of its bytes
-    pub(super) session: u64,
+    pub(super) buffer: Buffer,
 }
 
 /// Events of one CPU, and their bytes.
@@ -219,7 +219,7 @@ impl Order {
         let queue = &mut self.queues[cpu];
         let bulk = &mut queue.bulks[0];
         let (at, event) = (bulk.taken, &bulk.events[bulk.taken]);
-        let (session, last_sequence) = (event.session, event.copied.sequence());
+        let (session, last_sequence) = (event.buffer.session, event.copied.sequence());
         queue.place = Some(Place { session, last_sequence });
         bulk.taken += 1;
         let is_last = bulk.taken == bulk.events.len();
@@ -241,8 +241,8 @@ impl Order {
     /// The event that was taken last.
     pub(super) fn event(&self, due: &Due) -> Merged<Event<'_>> {
         let bulk = if due.is_last { &self.delivered } else { &self.queues[due.cpu].bulks[0] };
-        let event = bulk.event(due.at);
-        Merged { cpu: due.cpu as u16, event, is_out_of_order: due.is_out_of_order }
+        let (event, buffer) = (bulk.event(due.at), bulk.events[due.at].buffer);
+        Merged { cpu: due.cpu as u16, event, buffer, is_out_of_order: due.is_out_of_order }
     }
 
     /// Ignores the memory limit.

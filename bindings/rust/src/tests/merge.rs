@@ -80,6 +80,28 @@ fn event_comes_at_once_where_every_cpu_has_a_later_one() {
     assert_eq!("", test.stamps(), "the flush is over");
 }
 
+/// The set is ahead of the merge: it has read the next buffers while the merge holds events.
+#[test]
+fn the_buffer_is_that_of_the_delivered_event() {
+    let mut test = Test::open(2, FOREVER, 0);
+    for stamp in [10, 30, 40, 50] {
+        if stamp > 30 {
+            test.worlds[0].swap();
+        }
+        test.emit(0, stamp);
+        test.drain();
+    }
+    assert_eq!(("", 2), (&test.stamps()[..], test.merge.set().statistics(0).switches));
+    test.merge.flush();
+    test.drain();
+    let of = |at: &Merged<OwnedEvent>| (at.event.timestamp_ns, at.buffer.switches);
+    let found: Vec<_> = test.merged.iter().map(of).collect();
+    assert_eq!(vec![(10, 0), (30, 0), (40, 1), (50, 2)], found);
+    let generations: Vec<_> = test.merged.iter().map(|at| at.buffer.generation).collect();
+    assert_eq!(vec![1, 1, 2, 3], generations);
+    assert_eq!(test.merge.set().buffer(0), Some(test.merged[3].buffer));
+}
+
 #[test]
 fn equal_timestamps_come_in_the_order_of_their_cpus() {
     let mut test = Test::open(3, FOREVER, 0);
