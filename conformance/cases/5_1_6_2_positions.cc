@@ -85,55 +85,28 @@ std::string image_of_event(std::uint32_t bytes, std::uint64_t sequence) {
 
 // In the new buffer the old read position is inside a payload that could be the image of the next
 // event.
-CaseOutcome image_at_the_old_position(Stage& stage) {
+Steps shift_into_an_image(std::uint64_t back) {
     constexpr std::uint32_t kImageBytes = 120;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = 1;
-    setup.start_positions = {1'000'000};
-    stage.set_up(setup);
-    emit_some(stage, 0, 10, 300);
-    stage.start();
-    for (const std::uint64_t back : {100u, 400u, 1000u}) {
-        stage.wait_asleep();
-        if (stage.testee().has_ended(0)) break;
+    const auto emit_image = [back](Stage& stage) {
         const std::uint64_t next = stage.rings().history().events_of(0).back().sequence + 1;
-        stage.holding().freeze();
-        stage.resize(stage.capacity_bytes(), PositionRule::shift, 0 - back);
         EventSpec event = stage.rings().events().make(back + kImageBytes);
         event.payload.replace(event.payload.size() - kImageBytes, kImageBytes,
                               image_of_event(kImageBytes, next));
         stage.rings().emit(0, std::move(event));
-        emit_some(stage, 0, 2, 300);
-        stage.holding().thaw();
-    }
-    stage.wait_asleep();
-    return stage.finish();
+    };
+    return {Asleep{}, EndIfRefused{},
+            AtOnce{{Resize{current(), PositionRule::shift, 0 - back}, emit_image, Emit{2, 300}}}};
 }
 
 // Facts about a position of the old buffer do not hold in the new one: another event begins there.
 // Only one large event is copied to the new buffer, so nothing else is read before.
-CaseOutcome event_at_the_old_position(Stage& stage) {
-    constexpr std::uint64_t kBytes = 100;
-    constexpr std::uint64_t kEvents = 5;
-    RingsSetup setup = stage.default_setup();
-    const std::uint64_t smaller = setup.capacity_bytes;
-    setup.cpus = 1;
-    setup.capacity_bytes = 2 * smaller;
-    setup.start_positions = {1'000'000};
-    stage.set_up(setup);
-    emit_some(stage, 0, kEvents, kBytes);
-    stage.start();
-    stage.wait_asleep();
-    emit_some(stage, 0, 1, smaller);
-    stage.wait_asleep();
-    // The next event is at the position of the last of the five.
-    stage.resize(smaller, PositionRule::shift, 0 - (smaller + kBytes));
-    for (std::uint64_t i = 0; i < kEvents; ++i) {
-        stage.wait_asleep();
-        emit_some(stage, 0, 1, kBytes);
-    }
-    stage.wait_asleep();
-    return stage.finish();
+constexpr std::uint64_t kOldEvents = 5;
+constexpr std::uint64_t kOldEventBytes = 100;
+
+// The next event is at the position of the last of the old ones.
+void shrink_onto_the_last(Stage& stage) {
+    const std::uint64_t smaller = stage.capacity_bytes() / 2;
+    stage.resize(smaller, PositionRule::shift, 0 - (smaller + kOldEventBytes));
 }
 
 const Row kPositionRows[] = {
@@ -177,17 +150,29 @@ const Row kOldPositionRows[] = {
      {shift(50), shift(300), shift(900), shift(-300), shift(-600), shift(-900), shift(-50),
       Asleep{}},
      {.rings = begin_at(1'000'000), .before_start = {EmitEverywhere{10, 300}}}},
-    {"E11/image-at-the-old-position", erratum, "E11", "the image of an event at the old position",
+    {"E11/image-at-the-old-position",
+     erratum,
+     "E11",
+     "the image of an event at the old position",
      "Shift the positions at three resizes, so that the old read position is in the payload of the "
      "next event. Put the image of an event with the next sequence number there.",
      "The consumer begins at tail_pos and finds its place event by event.",
-     image_at_the_old_position},
-    {"E11/event-at-the-old-position", erratum, "E11", "another event at the position of an old one",
+     {each({100, 400, 1000}, shift_into_an_image), Asleep{}},
+     {.cpus = 1, .rings = begin_at(1'000'000), .before_start = {Emit{10, 300}}}},
+    {"E11/event-at-the-old-position",
+     erratum,
+     "E11",
+     "another event at the position of an old one",
      "Emit five events and one of half the buffer. Copy only that one at a resize, and shift "
      "positions back, so that the next event begins where the fifth one began.",
      "The consumer reads each event, because a position in one buffer says nothing about another "
      "buffer.",
-     event_at_the_old_position},
+     {Asleep{}, Emit{1, current(1, 2)}, Asleep{}, shrink_onto_the_last,
+      Times{kOldEvents, {Asleep{}, Emit{1, kOldEventBytes}}}, Asleep{}},
+     {.cpus = 1,
+      .capacity = usual(2),
+      .rings = begin_at(1'000'000),
+      .before_start = {Emit{kOldEvents, kOldEventBytes}}}},
 };
 
 // No surviving event can move the reader, whose old position is beyond everything in the new

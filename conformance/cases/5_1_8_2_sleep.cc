@@ -23,15 +23,8 @@ const Steps kResizeAndEmit{Resize{}, Emit{1, 70}};
 // A consumer that adapts to spurious wakes has adapted by then.
 constexpr int kWakes = 20;
 
-// Wakes the consumer five times: the monitors of need_wake and of the futex check each sleep.
-CaseOutcome sleeps_five_times(Stage& stage) {
-    stage.start();
-    for (int round = 0; round < 5; ++round) {
-        stage.wait_asleep();
-        emit_everywhere(stage, 1, 100);
-    }
-    return stage.finish();
-}
+// The monitors of need_wake and of the futex check each sleep.
+const Steps kFiveSleeps{Times{5, {Asleep{}, EmitEverywhere{}}}};
 
 // Makes every wake return EINTR, as after a signal.
 CaseOutcome waits_that_return_eintr(Stage& stage) {
@@ -121,11 +114,11 @@ const Row kSleepRows[] = {
     {{"5.1.8.2-1/asks-to-be-woken", Level::must, "5.1.8.2-1", "need_wake during a sleep",
       "Check need_wake whenever the consumer of CPU 0 sleeps without a time limit.",
       "The consumer has set need_wake to 1 by then."},
-     sleeps_five_times},
+     kFiveSleeps},
     {{"E17/shared-futex", Level::erratum, "E17", "waits on a shared futex",
       "Check the operation of every futex wait on futex_counter.",
       "The consumer uses none with FUTEX_PRIVATE_FLAG."},
-     sleeps_five_times},
+     kFiveSleeps},
     {{"5.1.8.2-6/spurious-wakes", Level::must, "5.1.8.2-6", "spurious wakes",
       "Call FUTEX_WAKE without an event for every CPU, between events.",
       "The consumer invents nothing and sleeps again."},

@@ -214,19 +214,14 @@ Step timestamps(std::vector<std::uint64_t> all) {
 }
 
 // Every byte value in the payload, and payloads that look like headers.
-CaseOutcome payload_bytes(Stage& stage) {
+void emit_payload_bytes(Stage& stage) {
     EventSpec every = stage.rings().events().make(kHeaderBytesBeforeType + 1 + 256);
     for (std::size_t i = 0; i < 256; ++i) every.payload[i] = static_cast<char>(i);
     EventSpec nested = stage.rings().events().make(kHeaderBytesBeforeType + 1 + 64);
-    const std::string inner = encode_event(stage.rings().events().make(64), 3, 0);
-    nested.payload = inner;
+    nested.payload = encode_event(stage.rings().events().make(64), 3, 0);
     EventSpec newlines = stage.rings().events().make(200);
     std::fill(newlines.payload.begin(), newlines.payload.end(), '\n');
-    stage.start();
-    stage.waits().mapped();
     for (const EventSpec* spec : {&every, &nested, &newlines}) stage.rings().emit(0, *spec);
-    stage.waits().delivered();
-    return stage.finish();
 }
 
 const Steps kDropAndResize{
@@ -357,9 +352,13 @@ const Row kEventRows[] = {
       timestamps({1'700'000'000'000'000'000, 1'600'000'000'000'000'000, 1, 0xffff'ffff'ffff'fff0, 5,
                   0x7fff'ffff'ffff'ffff, 1'700'000'000'000'000'000}),
       Delivered{}}},
-    {"event-model/payload-bytes", must, "event-model", "payloads of any bytes",
-     "Emit payloads of every byte value, of a whole event, and of newlines.", kOwnBytes,
-     payload_bytes},
+    {"event-model/payload-bytes",
+     must,
+     "event-model",
+     "payloads of any bytes",
+     "Emit payloads of every byte value, of a whole event, and of newlines.",
+     kOwnBytes,
+     {AllMapped{}, emit_payload_bytes, Delivered{}}},
 };
 
 // A case with 2^63 resizes is impossible, so no case asks for such a generation.

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "conformance/cases/play.h"
+#include "conformance/play/row.h"
 #include "conformance/tracer/patience.h"
 
 namespace kmes::conformance {
@@ -181,108 +182,82 @@ class LongWaits {
     bool has_blamed_ = false;
 };
 
-CaseOutcome waits_when_idle_for_long(Stage& stage) {
+void watch_while_idle(Stage& stage) {
     constexpr std::uint64_t kIdleMs = 2000;
-    set_up_cpus(stage, 3);
-    stage.start();
-    for (int round = 0; round < 2; ++round) {
-        stage.wait_asleep();
-        emit_everywhere(stage, 1, 100);
-    }
-    stage.wait_asleep();
-    {
-        const LongWaits watch(stage);
-        if (stage.testee().is_single_thread()) stage.waits().let_run(kIdleMs);
-    }
-    emit_everywhere(stage, 1, 100);
-    stage.wait_asleep();
-    return stage.finish();
+    const LongWaits watch(stage);
+    if (stage.testee().is_single_thread()) stage.waits().let_run(kIdleMs);
 }
 
 // -- Next to a CPU that has ended ---------------------------------------------------------------
 
-constexpr std::uint32_t kThreeCpus = 3;
-constexpr std::uint32_t kOver = 1;  // with CPUs before and after it in each iteration
-constexpr std::uint64_t kWideCapacity = 1 << 18;
+constexpr std::uint32_t kOver = 1;       // with CPUs before and after it in each iteration
 constexpr std::uint64_t kUnread = 3000;  // more than one delivery batch, less than the ring
 
+// Replaces all buffers at once, between `before` and `afterwards` on CPU 1, and waits for its end.
 // The other two CPUs sleep on their new buffers, and are woken there. A consumer that sleeps on an
 // old one gets no nudge, because all threads slept on their own buffers at the change.
-void expect_the_others(Stage& stage) {
-    for (const std::uint32_t cpu : {0u, 2u}) {
-        stage.wait_asleep(cpu);
-        emit_some(stage, cpu, 1, 100);
-        stage.waits().delivered(cpu);
-    }
+Steps replaced_together(const Steps& before, const Steps& afterwards, const Step& end) {
+    const Steps woken{AsleepHere{}, Emit{}, DeliveredHere{}};
+    return {Asleep{},
+            EmitEverywhere{},
+            Asleep{},
+            AtOnce{{OnCpu{kOver, before}, Resize{}, OnCpu{kOver, afterwards}}},
+            OnCpu{kOver, {end}},
+            OnCpu{0, woken},
+            OnCpu{2, woken}};
+}
+const Setup kThreeWideCpus{.cpus = 3, .capacity = 1 << 18, .nudging = false};
+
+void emit_end(Stage& stage) {
+    stage.rings().emit(kOver, stage.rings().events().make_end());
 }
 
-// Calls `before` while the consumer is stopped, then replaces all buffers at once.
-void replace_all(Stage& stage, const std::function<void()>& before,
-                 const std::function<void()>& behind) {
-    set_up_cpus(stage, kThreeCpus, kWideCapacity);
-    stage.start();
-    stage.waits().set_nudging(false);
-    stage.wait_asleep();
-    emit_everywhere(stage, 1, 100);
-    stage.wait_asleep();
-    stage.holding().freeze();
-    before();
-    stage.resize(kWideCapacity);
-    behind();
-    stage.holding().thaw();
+void break_the_next(Stage& stage) {
+    give_version_2(stage, kOver);
 }
 
-CaseOutcome one_next_refused(Stage& stage) {
-    replace_all(stage, [] {}, [&stage] { give_version_2(stage, kOver); });
+void wait_for_refusal(Stage& stage) {
     stage.waits().until([&stage] { return stage.testee().has_refused(kOver); },
                         "a refusal of CPU 1");
-    expect_the_others(stage);
-    return stage.finish();
 }
 
-CaseOutcome end_unread(Stage& stage) {
-    replace_all(
-        stage,
-        [&stage] {
-            emit_some(stage, kOver, kUnread, 70);
-            stage.rings().emit(kOver, stage.rings().events().make_end());
-        },
-        [] {});
-    stage.waits().delivered(kOver);
-    expect_the_others(stage);
-    return stage.finish();
-}
+const Row kIndependentCpuRows[] = {
+    {"contract-2/event-beside-a-busy-cpu", Level::should, "contract-2",
+     "an event while another CPU is busy",
+     "Emit an event on CPU 0 whenever its consumer is about to wait for one. Then emit one on "
+     "CPU 1.",
+     kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, BufferChange::none); }},
+    {"5.1.8.3/swap-beside-a-busy-cpu", Level::should, "5.1.8.3",
+     "a new buffer while another CPU is busy",
+     "Emit an event on CPU 0 whenever its consumer is about to wait for one, and one for each "
+     "check of CPU 1. Then replace CPU 1's buffer and emit an event in the new one.",
+     kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, BufferChange::swap); }},
+    {"contract-2/waits-when-idle-for-long",
+     Level::must,
+     "contract-2",
+     "waits for one CPU when nothing happens for long",
+     "Emit nothing on three CPUs for two seconds. For a consumer with one thread, check every "
+     "wait that omits a CPU.",
+     "The consumer's waits that omit a CPU take at most 100 ms.",
+     {Times{2, {Asleep{}, EmitEverywhere{}}}, Asleep{}, watch_while_idle, EmitEverywhere{},
+      Asleep{}},
+     {.cpus = 3}},
+    {"E3/all-swapped-and-one-refused", Level::erratum, "E3",
+     "new buffers everywhere, one of them malformed",
+     "Replace the buffers of three sleeping CPUs together, CPU 1's by one of version 2. Then "
+     "emit an event in each of the other new buffers.",
+     "The consumer refuses CPU 1 and sleeps on the new buffers of the others.",
+     replaced_together({}, {break_the_next}, wait_for_refusal), kThreeWideCpus},
+    {"E3/all-swapped-and-one-ends", Level::erratum, "E3",
+     "new buffers everywhere, one CPU with an unread end event",
+     "Emit 3000 events and the end event on CPU 1. While they are unread, replace the buffers "
+     "of three sleeping CPUs together, and emit an event in the other new buffers.",
+     "The consumer sleeps on the new buffers of the others.",
+     replaced_together({Emit{kUnread, 70}, emit_end}, {}, DeliveredHere{}), kThreeWideCpus},
+};
 
 }  // namespace
 
-void add_independent_cpu_cases(std::vector<Case>& cases) {
-    const AddCase add = add_to(cases);
-    add("contract-2/event-beside-a-busy-cpu", Level::should, "contract-2",
-        "an event while another CPU is busy",
-        "Emit an event on CPU 0 whenever its consumer is about to wait for one. Then emit one on "
-        "CPU 1.",
-        kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, BufferChange::none); });
-    add("5.1.8.3/swap-beside-a-busy-cpu", Level::should, "5.1.8.3",
-        "a new buffer while another CPU is busy",
-        "Emit an event on CPU 0 whenever its consumer is about to wait for one, and one for each "
-        "check of CPU 1. Then replace CPU 1's buffer and emit an event in the new one.",
-        kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, BufferChange::swap); });
-    add("contract-2/waits-when-idle-for-long", Level::must, "contract-2",
-        "waits for one CPU when nothing happens for long",
-        "Emit nothing on three CPUs for two seconds. For a consumer with one thread, check every "
-        "wait that omits a CPU.",
-        "The consumer's waits that omit a CPU take at most 100 ms.", waits_when_idle_for_long);
-    add("E3/all-swapped-and-one-refused", Level::erratum, "E3",
-        "new buffers everywhere, one of them malformed",
-        "Replace the buffers of three sleeping CPUs together, CPU 1's by one of version 2. Then "
-        "emit an event in each of the other new buffers.",
-        "The consumer refuses CPU 1 and sleeps on the new buffers of the others.",
-        one_next_refused);
-    add("E3/all-swapped-and-one-ends", Level::erratum, "E3",
-        "new buffers everywhere, one CPU with an unread end event",
-        "Emit 3000 events and the end event on CPU 1. While they are unread, replace the buffers "
-        "of three sleeping CPUs together, and emit an event in the other new buffers.",
-        "The consumer sleeps on the new buffers of the others.", end_unread);
-}
+const std::vector<Case> kIndependentCpuCases = cases_of(kIndependentCpuRows);
 
 }  // namespace kmes::conformance

@@ -4,6 +4,7 @@
 // read. The next event is whole.
 #include "conformance/cases/play.h"
 #include "conformance/play/moves.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
@@ -99,18 +100,19 @@ CaseOutcome torn_one_by_one(Stage& stage) {
     return stage.finish();
 }
 
+const Row kOneByOneRows[] = {
+    {"5.1.8.1-5/torn-one-by-one", Level::must, "5.1.8.1-5",
+     "an overwrite of exactly the event that is read",
+     "Fill the ring with unread events with gaps in their sequence numbers. Each time that the "
+     "consumer begins to read an event, move tail_pos to its end, forty times in a row. Then do "
+     "so only at the second event after a gap.",
+     "The consumer discards the torn event, continues at tail_pos, and delivers every other "
+     "event.",
+     torn_one_by_one},
+};
+
 }  // namespace
 
-void add_one_by_one_cases(std::vector<Case>& cases) {
-    const AddCase add = add_to(cases);
-    add("5.1.8.1-5/torn-one-by-one", Level::must, "5.1.8.1-5",
-        "an overwrite of exactly the event that is read",
-        "Fill the ring with unread events with gaps in their sequence numbers. Each time that the "
-        "consumer begins to read an event, move tail_pos to its end, forty times in a row. Then do "
-        "so only at the second event after a gap.",
-        "The consumer discards the torn event, continues at tail_pos, and delivers every other "
-        "event.",
-        torn_one_by_one);
-}
+const std::vector<Case> kOneByOneCases = cases_of(kOneByOneRows);
 
 }  // namespace kmes::conformance

@@ -51,12 +51,6 @@ struct Common {
     }
 };
 
-// Adds a case without a demand to `cases`, which must outlive this function.
-using AddCase = std::function<void(std::string_view id, Level level, std::string_view clause,
-                                   std::string_view title, std::string_view description,
-                                   std::string_view expectation, CaseFunction run)>;
-AddCase add_to(std::vector<Case>& cases);
-
 // Tables of cases.
 extern const std::vector<Case> kAttachCases, kFirstEndCases, kFirstBufferCases, kEventCases,
     kPositionCases, kNextBufferCases, kLaterAttachCases, kPositionStepCases, kOldPositionCases,
@@ -67,14 +61,8 @@ extern const std::vector<Case> kAttachCases, kFirstEndCases, kFirstBufferCases, 
     kBacklogCases, kDrainCases, kBurstCases, kLapCases, kOvertakenCases, kOvertakenScanCases,
     kPendingCases, kSleepCases, kLeftFlagCases, kSpuriousWakeCases, kUnusualRoundCases,
     kFirstResizeCases, kResizeCases, kSeveralChangeCases, kGapOverSwapCases, kThousandUnreadCases,
-    kFullNextBufferCases, kStreamCases, kManyFdCases;
-
-// Each of these adds the cases of a file without a table.
-void add_one_by_one_cases(std::vector<Case>& cases);
-void add_store_buffer_cases(std::vector<Case>& cases);
-void add_switch_cases(std::vector<Case>& cases);
-void add_independent_cpu_cases(std::vector<Case>& cases);
-void add_idle_cases(std::vector<Case>& cases);
+    kFullNextBufferCases, kStreamCases, kManyFdCases, kOneByOneCases, kStoreBufferCases,
+    kSwitchCases, kIndependentCpuCases, kIdleCases;
 
 // Expectations of cases in several files.
 inline constexpr std::string_view kDelivers =

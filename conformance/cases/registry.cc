@@ -16,23 +16,16 @@ const std::vector<Case>& all_cases() {
         add(kAttachCases, kFirstEndCases, kFirstBufferCases, kEventCases, kPositionCases,
             kDrainCases);
         // Before all other cases with a resize, because the simplest of them names a mistake best.
-        add(kFirstResizeCases, kManyFdCases, kNextBufferCases, kLapCases, kOvertakenCases);
-        add_one_by_one_cases(made);
-        add(kPendingCases, kThousandUnreadCases, kBacklogCases, kSleepCases);
-        add_store_buffer_cases(made);
-        add(kResizeCases, kOvertakenScanCases, kSeveralChangeCases);
-        add_switch_cases(made);
-        add(kLaterAttachCases, kBurstCases, kPositionStepCases, kSeveralCpuCases, kOtherCpuCases,
+        add(kFirstResizeCases, kManyFdCases, kNextBufferCases, kLapCases, kOvertakenCases,
+            kOneByOneCases, kPendingCases, kThousandUnreadCases, kBacklogCases, kSleepCases,
+            kStoreBufferCases, kResizeCases, kOvertakenScanCases, kSeveralChangeCases, kSwitchCases,
+            kLaterAttachCases, kBurstCases, kPositionStepCases, kSeveralCpuCases, kOtherCpuCases,
             kOldPositionCases, kLargeHeaderCases, kGapOverSwapCases, kRecordCases,
             kSpuriousWakeCases, kOtherEndCases, kManyCpuCases, kThreeHundredCases, kMebibyteCases,
             kFullNextBufferCases, kZeroPositionCases, kLeftFlagCases, kSizeCases, kEndedCpuCases,
-            kUnusualRoundCases);
-        add_independent_cpu_cases(made);
-        add(kLoadCases, kExploredCases, kNumberCases, kMuchCases, kInterruptedAttachCases,
-            kLeakCases);
-        add_idle_cases(made);
-        add(kStreamCases, kSharedCases, kAsPublishedCases, kOneImageCases, kEventImageCases,
-            kPageImageCases);
+            kUnusualRoundCases, kIndependentCpuCases, kLoadCases, kExploredCases, kNumberCases,
+            kMuchCases, kInterruptedAttachCases, kLeakCases, kIdleCases, kStreamCases, kSharedCases,
+            kAsPublishedCases, kOneImageCases, kEventImageCases, kPageImageCases);
         return made;
     }();
     return cases;

@@ -9,6 +9,7 @@
 
 #include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
+#include "conformance/play/row.h"
 
 namespace kmes::conformance {
 
@@ -193,48 +194,50 @@ CaseOutcome refusal_at_every_step(Stage& stage) {
     return stage.finish();
 }
 
+constexpr std::string_view kOwnNumbers =
+    "The consumer compares a buffer's generation only with its value in that buffer, and moves "
+    "on each time.";
+constexpr std::string_view kOwedFirst =
+    "The consumer delivers everything in the old buffer up to its frozen write_pos. Then it "
+    "refuses the next one with an R record. It drains the sound CPUs.";
+
+const Row kSwitchRows[] = {
+    {"E15/generation-of-the-old-buffer", Level::erratum, "E15",
+     "a generation equal to that of the old buffer",
+     "Replace the buffer, and nudge the old one up to three times, while the consumer sleeps. "
+     "Before each access to the next one, after the check of E19, replace it as well. Nudge it "
+     "to a value that the old one had.",
+     kOwnNumbers,
+     [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::before_it_looks); }},
+    {"E15/nudged-between-two-looks", Level::erratum, "E15",
+     "nudges between two checks of the old buffer",
+     "Play E15/generation-of-the-old-buffer, with the nudges after the consumer has seen the "
+     "change, as it attaches.",
+     kOwnNumbers,
+     [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::as_it_attaches); }},
+    {"5.1.6.1/unread-before-a-refused-buffer", Level::must, "5.1.6.1",
+     "unread events before a malformed next buffer",
+     "Emit 24 events on four CPUs. While they are unread, replace the buffers by some with a "
+     "wrong magic, version 2, twice the capacity, and half of it.",
+     kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24, 0); }},
+    {"5.1.6.1/one-unread-before-a-refused-buffer", Level::must, "5.1.6.1",
+     "one unread event before a malformed next buffer",
+     "Play 5.1.6.1/unread-before-a-refused-buffer with one unread event in each old buffer, "
+     "which the next one holds, too.",
+     kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 1, 0); }},
+    {"5.1.6.1/unread-before-a-later-refused-buffer", Level::must, "5.1.6.1",
+     "unread events before a malformed buffer after several changes",
+     "Play 5.1.6.1/unread-before-a-refused-buffer after one to four changes to sound buffers.",
+     kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24, 4); }},
+    {"E24/refused-at-every-step", Level::erratum, "E24",
+     "events and a malformed next buffer at every step",
+     "Before the k-th access of CPU k's consumer to its metadata page, emit three events and "
+     "replace the buffer by a malformed one.",
+     kOwedFirst, refusal_at_every_step},
+};
+
 }  // namespace
 
-void add_switch_cases(std::vector<Case>& cases) {
-    const AddCase add = add_to(cases);
-    constexpr std::string_view kOwnNumbers =
-        "The consumer compares a buffer's generation only with its value in that buffer, and moves "
-        "on each time.";
-    add("E15/generation-of-the-old-buffer", Level::erratum, "E15",
-        "a generation equal to that of the old buffer",
-        "Replace the buffer, and nudge the old one up to three times, while the consumer sleeps. "
-        "Before each access to the next one, after the check of E19, replace it as well. Nudge it "
-        "to a value that the old one had.",
-        kOwnNumbers,
-        [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::before_it_looks); });
-    add("E15/nudged-between-two-looks", Level::erratum, "E15",
-        "nudges between two checks of the old buffer",
-        "Play E15/generation-of-the-old-buffer, with the nudges after the consumer has seen the "
-        "change, as it attaches.",
-        kOwnNumbers,
-        [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::as_it_attaches); });
-    constexpr std::string_view kOwedFirst =
-        "The consumer delivers everything in the old buffer up to its frozen write_pos. Then it "
-        "refuses the next one with an R record. It drains the sound CPUs.";
-    add("5.1.6.1/unread-before-a-refused-buffer", Level::must, "5.1.6.1",
-        "unread events before a malformed next buffer",
-        "Emit 24 events on four CPUs. While they are unread, replace the buffers by some with a "
-        "wrong magic, version 2, twice the capacity, and half of it.",
-        kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24, 0); });
-    add("5.1.6.1/one-unread-before-a-refused-buffer", Level::must, "5.1.6.1",
-        "one unread event before a malformed next buffer",
-        "Play 5.1.6.1/unread-before-a-refused-buffer with one unread event in each old buffer, "
-        "which the next one holds, too.",
-        kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 1, 0); });
-    add("5.1.6.1/unread-before-a-later-refused-buffer", Level::must, "5.1.6.1",
-        "unread events before a malformed buffer after several changes",
-        "Play 5.1.6.1/unread-before-a-refused-buffer after one to four changes to sound buffers.",
-        kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24, 4); });
-    add("E24/refused-at-every-step", Level::erratum, "E24",
-        "events and a malformed next buffer at every step",
-        "Before the k-th access of CPU k's consumer to its metadata page, emit three events and "
-        "replace the buffer by a malformed one.",
-        kOwedFirst, refusal_at_every_step);
-}
+const std::vector<Case> kSwitchCases = cases_of(kSwitchRows);
 
 }  // namespace kmes::conformance
