@@ -194,18 +194,25 @@ static struct kmes_reader_set* allocate(unsigned cpus) {
     return NULL;
 }
 
+/* After one request that was not answered in its time, the attaches of the other CPUs go on in
+ * later calls. Otherwise a producer that is stopped would delay the caller once for each CPU. */
 static void open_all(struct kmes_reader_set* set) {
+    bool is_answered = true;
     unsigned i;
 
     for (i = 0; i < set->cpus; i++) {
         struct kmes_set_cpu* cpu = &set->cpu[i];
+        struct kmes_pending_attach* previous;
 
         cpu->config.cpu_id = (__u16)i;
         set->options.configure(set->options.context, &cpu->config, (__u16)i);
         if (set->options.is_read_only) kmes_reader_make_read_only(&cpu->config);
         cpu->config.sharing = set->options.is_exclusive ? KMES_EXCLUSIVE : KMES_SHARED;
         if (i < set->options.places) cpu->config.place = set->options.place[i];
+        previous = kmes_pending_attach_use(is_answered ? NULL : cpu->pending);
         open_cpu(cpu);
+        kmes_pending_attach_use(previous);
+        if (cpu->error == -ETIMEDOUT) is_answered = false;
     }
 }
 

@@ -19,7 +19,7 @@
  *
  * A process that does not answer (SIGSTOP) delays a call by 10 ms, at most once a second in the
  * whole program. Its answer counts in a later call. Only kmes_reader_set_open waits for it, for at
- * most 30 s for each request.
+ * most 30 s. CPUs that are not attached then are attached in later calls.
  *
  * At most one thread uses a set at a time. A signal handler may call no function of it.
  */
