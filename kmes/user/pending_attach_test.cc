@@ -127,6 +127,33 @@ class Relay {
     std::vector<int> kept_;
 };
 
+// The producer stops after the attach of CPU 0. Its answer for CPU 1 does not come in its time.
+struct Stopping {
+    kmes_attach_functions real = {};
+    std::string slow_address;
+    unsigned late = 0;
+
+    static int attach(void* context, __u16 cpu, kmes_mapping* mapping) {
+        auto* self = static_cast<Stopping*>(context);
+
+        if (cpu != 1 || self->late++ > 0) return self->real.attach(nullptr, cpu, mapping);
+        setenv("KMES_SOCKET", self->slow_address.c_str(), 1);
+        return -ETIMEDOUT;
+    }
+    static int identify(void* context, __u16 cpu, kmes_mapping* mapping) {
+        return static_cast<Stopping*>(context)->real.identify(nullptr, cpu, mapping);
+    }
+    static void detach(void* context, kmes_mapping* mapping) {
+        static_cast<Stopping*>(context)->real.detach(nullptr, mapping);
+    }
+    static void configure(void* context, kmes_reader_config* config, __u16 cpu) {
+        kmes_reader_by_libkmes(config, cpu);
+        static_cast<Stopping*>(context)->real = config->attach_functions;
+        config->attach_functions = {attach, identify, detach, context};
+    }
+    static int cpus(void*) { return 3; }
+};
+
 class PendingAttachTest : public testing::Test {
   protected:
     void SetUp() override {
@@ -198,6 +225,7 @@ class PendingAttachTest : public testing::Test {
     std::string slow_address_ = folder_.path("slow");
     Producer producer_{test_options()};
     Relay relay_{slow_address_, address_};
+    Stopping stopping_;
     kmes_reader_set* set_ = nullptr;
     std::string seen_;
     size_t sockets_without_set_ = 0;
@@ -291,45 +319,17 @@ TEST_F(PendingAttachTest, BeginsAgainAfterAnError) {
     expect_seen("ab");
 }
 
-// The producer stops after the attach of CPU 0. Its answer for CPU 1 does not come in its time.
-struct Stopping {
-    kmes_attach_functions real = {};
-    std::string slow_address;
-    unsigned late = 0;
-
-    static int attach(void* context, __u16 cpu, kmes_mapping* mapping) {
-        auto* self = static_cast<Stopping*>(context);
-
-        if (cpu != 1 || self->late++ > 0) return self->real.attach(nullptr, cpu, mapping);
-        setenv("KMES_SOCKET", self->slow_address.c_str(), 1);
-        return -ETIMEDOUT;
-    }
-    static int identify(void* context, __u16 cpu, kmes_mapping* mapping) {
-        return static_cast<Stopping*>(context)->real.identify(nullptr, cpu, mapping);
-    }
-    static void detach(void* context, kmes_mapping* mapping) {
-        static_cast<Stopping*>(context)->real.detach(nullptr, mapping);
-    }
-    static void configure(void* context, kmes_reader_config* config, __u16 cpu) {
-        kmes_reader_by_libkmes(config, cpu);
-        static_cast<Stopping*>(context)->real = config->attach_functions;
-        config->attach_functions = {attach, identify, detach, context};
-    }
-    static int cpus(void*) { return 3; }
-};
-
 // Otherwise it would wait 30 s for each CPU.
 TEST_F(PendingAttachTest, OpenWaitsForOneRequest) {
     Producer producer(test_options(3));
     ASSERT_EQ(0, producer.start_without_registry());
     producer.serve(folder_.path("three"));
-    Stopping stopping;
-    stopping.slow_address = folder_.path("slow-three");
-    Relay relay(stopping.slow_address, folder_.path("three"));
+    stopping_.slow_address = folder_.path("slow-three");
+    Relay relay(stopping_.slow_address, folder_.path("three"));
     kmes_reader_set_options options = {};
     options.configure = Stopping::configure;
     options.cpus = Stopping::cpus;
-    options.context = &stopping;
+    options.context = &stopping_;
     kmes_reader_set_close(set_);
     setenv("KMES_SOCKET", folder_.path("three").c_str(), 1);
     ASSERT_EQ(0, kmes_reader_set_open(&set_, &options));
