@@ -43,6 +43,8 @@ TEST_PROGRAMS = [
     ("kmes/tests", "vectors_test", {}),
     ("kmes/tests", "property_test", {"RC_PARAMS": "max_success=2000 seed=1"}),
     ("kmes/tests", "call_test", {}),
+    ("kmes/tests", "call_batch_test", {}),
+    ("kmes/tests", "call_migration_test", {}),
     ("kmes/tests", "labels_test", {}),
     ("kmes/tests", "abi_test", {}),
     ("kmes/tests", "event_test", {}),
