@@ -23,6 +23,7 @@
 #include "conformance/tracer/open_files.h"
 #include "conformance/tracer/patience.h"
 #include "conformance/tracer/resume_hook.h"
+#include "conformance/tracer/spare_file.h"
 
 namespace kmes::conformance {
 namespace {
@@ -82,6 +83,7 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
     }
     program_.choose_interception(options_.interception, abilities.seccomp_trace,
                                  handlers_.report_write || handlers_.call);
+    keep_spare_file();
     output_.open();
     if (options_.pin_to_one_processor) bring_together();  // the child inherits it
     LaunchPlan& plan = program_.plan();

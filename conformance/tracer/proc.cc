@@ -4,7 +4,6 @@
 
 #include "conformance/tracer/proc.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -18,6 +17,8 @@
 #include <cstdlib>
 #include <string_view>
 #include <system_error>
+
+#include "conformance/tracer/spare_file.h"
 
 namespace kmes::conformance::tracing {
 namespace {
@@ -106,14 +107,13 @@ std::string link_text(const std::string& path) {
 }  // namespace
 
 std::optional<std::string> read_small_file(const std::string& path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return std::nullopt;
+    const BriefFile file(path, O_RDONLY);
+    if (file.fd() < 0) return std::nullopt;
     std::string content;
     char chunk[8192];
     ssize_t got = 0;
-    while ((got = read(fd, chunk, sizeof chunk)) > 0)
+    while ((got = read(file.fd(), chunk, sizeof chunk)) > 0)
         content.append(chunk, static_cast<size_t>(got));
-    close(fd);
     if (got < 0) return std::nullopt;
     return content;
 }
@@ -153,12 +153,7 @@ std::string fd_link(pid_t tid, int fd) {
 
 std::vector<int> list_fds(pid_t tid) {
     std::vector<int> fds;
-    DIR* directory = opendir(proc_path(tid, "fd").c_str());
-    if (directory == nullptr) return fds;
-    while (const dirent* entry = readdir(directory)) {
-        if (entry->d_name[0] != '.') fds.push_back(atoi(entry->d_name));
-    }
-    closedir(directory);
+    for (const std::string& name : names_in(proc_path(tid, "fd"))) fds.push_back(stoi(name));
     return fds;
 }
 
@@ -188,17 +183,13 @@ std::optional<ThreadStatus> read_status(pid_t tid) {
 }
 
 bool traces_processes(pid_t tracer) {
-    DIR* directory = opendir("/proc");
-    if (directory == nullptr) return false;
-    bool is_any = false;
-    while (const dirent* entry = is_any ? nullptr : readdir(directory)) {
+    for (const std::string& name : names_in("/proc")) {
         pid_t process = 0;
-        if (!Fields(entry->d_name).number(process, 10)) continue;
+        if (!Fields(name).number(process, 10)) continue;
         const auto status = read_status(process);
-        is_any = status && status->tracer == tracer;
+        if (status && status->tracer == tracer) return true;
     }
-    closedir(directory);
-    return is_any;
+    return false;
 }
 
 std::optional<CurrentCall> read_current_call(pid_t tid) {
