@@ -455,6 +455,8 @@ class Session : private RingsObserver {
         } else if (ended_->kind == EndKind::kNotStarted || ended_->kind == EndKind::kNotTraceable) {
             run_.suite_error = ended_->text;
             run_.is_not_startable = true;
+        } else if (ended_->is_from_outside) {
+            give_up_as_inconclusive("the program was " + ended_->text + " from outside");
         } else if (ended_->kind == EndKind::kKilled || !ended_->attached) {
             complain((ended_->kind == EndKind::kExited ? "the program " : "the program was ") +
                      ended_->text);

@@ -116,6 +116,14 @@ LastDelivery last_delivery(const StageParts& parts, std::uint32_t cpu) {
     return {sequence, event == nullptr ? std::string() : event->type};
 }
 
+void stop_if_killed_from_outside(const Ended& end) {
+    if (!end.is_from_outside) return;
+    stop_inconclusive(fmt::format(
+        "signal {} ({}) killed the consumer, and not by a fault of its own: the kernel sends it "
+        "where memory or processor time is used up, or another process has sent it",
+        end.signal, strsignal(end.signal)));
+}
+
 void stop_at_malformed(const RecordParser& records) {
     if (records.malformed().empty()) return;
     Finding finding = contract_finding(records.malformed().front().message);
@@ -132,6 +140,7 @@ void stop_ended(StageParts& parts) {
         stop_inconclusive(
             "the consumer's own seccomp filter killed it. It has to allow the calls by which the "
             "suite serves kmes_attach and mmap: openat, fcntl, mmap, mprotect, munmap, close");
+    stop_if_killed_from_outside(*end);
     if (end->sanitizer_needs_ptrace)
         stop_inconclusive(
             "the consumer was built with a sanitizer that needs ptrace for itself; run it with "

@@ -20,6 +20,8 @@ struct StageParts;
 // Throws Stop if another process than the testee has called kmes_attach: that process may read some
 // of the CPUs, which would explain the fault. `what` describes the fault of the testee.
 void stop_if_foreign(const StageParts& parts, const std::string& what);
+// Throws Stop if the consumer was killed by another process or by a limit of the machine.
+void stop_if_killed_from_outside(const Ended& end);
 // Throws Stop if the report has a malformed line: this line may be the record that the case waits
 // for.
 void stop_at_malformed(const RecordParser& records);

@@ -9,6 +9,7 @@
 
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/stage/attach_form.h"
+#include "conformance/stage/end_finding.h"
 #include "conformance/stage/stepping.h"
 
 namespace kmes::conformance {
@@ -188,6 +189,7 @@ std::vector<Finding> SecondInstance::judge() {
     update();
     parser_.finish();
     const std::optional<Ended> end = ended();
+    if (end) stop_if_killed_from_outside(*end);
     JudgeOptions options;
     options.clause = "E12";
     options.exited_with_zero = end && end->kind == EndKind::kExited && end->exit_status == 0;

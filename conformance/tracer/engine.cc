@@ -199,7 +199,8 @@ void Tracer::Engine::resume(Thread& thread) {
     if (!steps && thread.step.watched.page != 0) arm_watchpoints(thread);
     const bool every_call = program_.interception() == Interception::kEveryCall ||
                             thread.call.entry_handled || thread.call.wait || thread.call.redirect ||
-                            thread.signal.kept || (is_testee(thread) && mappings_.any_guards());
+                            thread.call.makes_task || thread.signal.kept ||
+                            (is_testee(thread) && mappings_.any_guards());
     int request = every_call ? PTRACE_SYSCALL : PTRACE_CONT;
     if (steps) request = thread.step.leaves_for_kernel ? PTRACE_SYSCALL : PTRACE_SINGLESTEP;
     if (thread.now == StopKind::kGroup) request = PTRACE_LISTEN;

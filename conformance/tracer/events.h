@@ -200,6 +200,7 @@ struct TracerTrouble {
                          // tracer
         memory_removed,  // the testee has removed memory of the tracer
         too_many_processes,
+        task_refused,  // a limit of the machine kept the testee from making a thread or a process
         not_followed,  // the tracer cannot follow an action of the testee; neither is at fault
         stuck,         // a thread made no progress in a call or a step of the tracer: `what` names
                        // its instruction
@@ -250,6 +251,9 @@ struct Ended {
     pid_t thread = 0;  // the thread that called exit_group or got the fatal signal; 0: not known
     int exit_status = 0;
     int signal = 0;
+    // The signal came from another process, or from the kernel for a limit of the machine. This is
+    // also assumed of each SIGKILL, because its sender cannot be known.
+    bool is_from_outside = false;
     int error = 0;
     bool attached = false;  // some process called kmes_attach, whatever the answer
     bool mapped = false;    // some served fd was mapped

@@ -6,18 +6,20 @@
 
 #include <linux/audit.h>
 #include <linux/seccomp.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
+#include <iterator>
 
 #include "conformance/tracer/types.h"
 
 namespace kmes::conformance::tracing {
 namespace {
 
+constexpr long kTaskCalls[] = {SYS_clone, SYS_clone3, SYS_fork, SYS_vfork};
 constexpr uint32_t kX32Bit = 0x40000000;
 constexpr uint32_t kPageMask = 0xfff;
 constexpr uint32_t kHighestKnownNumber = 600;  // of the simulated container filter
@@ -76,8 +78,7 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
         trace_number(filter, SYS_futex_waitv);
         trace_number(filter, SYS_restart_syscall);
     }
-    trace_number(filter, SYS_clone3);  // a filter cannot see its flags
-    trace_if_bits(filter, SYS_clone, 0, CLONE_UNTRACED, CLONE_UNTRACED);
+    for (const long number : kTaskCalls) trace_number(filter, number);
     // mmap: all but those with fd -1 at an address of the kernel's choice.
     filter.push_back(jump_if_equal(SYS_mmap, 0, 7));
     filter.push_back(load_argument_low(4));
@@ -99,13 +100,10 @@ bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_fut
     switch (number) {
         case kAttachCallNumber:
         case SYS_exit_group:
-        case SYS_clone3:
         case SYS_mremap:
         case SYS_munmap:
         case SYS_sched_setaffinity:
             return true;
-        case SYS_clone:
-            return (arguments[0] & CLONE_UNTRACED) != 0;
         case SYS_mmap:
             return static_cast<uint32_t>(arguments[4]) != 0xffffffffu ||
                    (arguments[3] & MAP_FIXED) != 0;
@@ -117,8 +115,12 @@ bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_fut
         case SYS_restart_syscall:
             return report_futex;
         default:
-            return false;
+            return makes_task(number);
     }
+}
+
+bool makes_task(long number) {
+    return std::find(std::begin(kTaskCalls), std::end(kTaskCalls), number) != std::end(kTaskCalls);
 }
 
 bool is_restart_code(int64_t result) {

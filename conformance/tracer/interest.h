@@ -18,14 +18,17 @@ inline constexpr long kFutexWakeCall = 454;
 inline constexpr long kFutexWaitCall = 455;
 
 // Returns a filter that gives SECCOMP_RET_TRACE for
-//   kmes_attach; clone with CLONE_UNTRACED; clone3; mmap of a file; mremap; munmap of an odd number
-//   of pages (a mapping of 5.1.5 has one); and with `report_futex` futex operations on a word at
-//   offset 128 of a page, futex_waitv, restart_syscall.
+//   kmes_attach; exit_group; what makes_task; mmap of a file or with MAP_FIXED; mremap; munmap;
+//   sched_setaffinity; and with `report_futex` futex operations on a word at offset 128 of a page,
+//   futex_waitv, restart_syscall.
 // All other calls pass. Every ring word has such an offset, so address randomisation is irrelevant.
 std::vector<sock_filter> interest_filter(bool report_futex);
 
 // Returns whether the filter would stop this call.
 bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_futex);
+
+// Whether the call makes a thread or a process: clone, clone3, fork, vfork.
+bool makes_task(long number);
 
 // Whether the result is one of the kernel's "interrupted, to be restarted". A program never sees
 // them.

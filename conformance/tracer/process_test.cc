@@ -154,7 +154,7 @@ TEST_P(ProcessTest, AForkBombEndsWithTheRun) {
 }
 
 TEST_P(ProcessTest, AForkBombIsStoppedBeforeItTakesAllProcessNumbers) {
-    constexpr size_t kMost = 1100;
+    constexpr size_t kMost = 2000;  // those that were born before the bomb was noticed fork, too
     TestRun run(options_for(GetParam()));
     run.start("fork-bomb");
     TracerTrouble trouble;
@@ -170,6 +170,31 @@ TEST_P(ProcessTest, AForkBombIsStoppedBeforeItTakesAllProcessNumbers) {
     EXPECT_LT(processes_of_session(testee).size(), kMost);
     run.tracer.kill_all();
     EXPECT_TRUE(processes_of_session(testee).empty());
+}
+
+// The machine is the reason, so a consumer is not blamed for what it does then.
+TEST_P(ProcessTest, AProcessThatTheKernelRefusesIsReported) {
+    constexpr int kNoNamespaces = 97;
+    TestRun run(options_for(GetParam()));
+    run.start("no-more-processes");
+    std::vector<TracerTrouble> troubles;
+    Ended ended;
+    while (ended.text.empty()) {
+        const TracerEvent event = run.tracer.wait(limit());
+        ASSERT_FALSE(std::holds_alternative<TimedOut>(event));
+        if (const auto* trouble = std::get_if<TracerTrouble>(&event)) troubles.push_back(*trouble);
+        if (const auto* end = std::get_if<Ended>(&event)) ended = *end;
+    }
+    if (ended.exit_status == kNoNamespaces) GTEST_SKIP() << "this user cannot make a namespace";
+    EXPECT_EQ(ended.exit_status, 0);
+    ASSERT_EQ(troubles.size(), 2u) << "a fork and a vfork; the first fork was not refused";
+    for (const TracerTrouble& trouble : troubles) {
+        EXPECT_EQ(trouble.reason, TracerTrouble::Reason::task_refused);
+        EXPECT_EQ(trouble.what.find("the testee could not make a thread or a process: Cannot "
+                                    "allocate memory. "),
+                  0u)
+            << trouble.what;
+    }
 }
 
 TEST_P(ProcessTest, NothingOutlivesTheTracer) {
@@ -210,6 +235,26 @@ TEST_P(ProcessTest, AHangingTesteeIsKilledAndTheRunEnds) {
     ASSERT_NE(ended, nullptr);
     EXPECT_EQ(ended->kind, EndKind::kKilled);
     EXPECT_TRUE(ended->attached);
+}
+
+// An operator, the kernel's killer of processes where memory is used up, or a limit of time.
+TEST_P(ProcessTest, AnEndFromOutsideIsToldFromTheTesteesOwn) {
+    for (const int signal : {SIGKILL, SIGTERM}) {
+        TestRun run(options_for(GetParam()));
+        run.start("hang");
+        ASSERT_TRUE(run.next<Mapped>());
+        const std::string kill_it =
+            "kill -" + std::to_string(signal) + " " + std::to_string(run.tracer.testee_pid());
+        ASSERT_EQ(system(kill_it.c_str()), 0);
+        const Ended ended = run.finish([](const TracerEvent&) {});
+        EXPECT_EQ(ended.signal, signal);
+        EXPECT_TRUE(ended.is_from_outside) << signal;
+    }
+    TestRun run(options_for(GetParam()));
+    run.start("abort");
+    const Ended ended = run.finish([](const TracerEvent&) {});
+    EXPECT_EQ(ended.signal, SIGABRT);
+    EXPECT_FALSE(ended.is_from_outside);
 }
 
 TEST_P(ProcessTest, AFloodIsBoundedAndTold) {

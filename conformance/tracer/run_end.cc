@@ -6,6 +6,7 @@
 
 #include <sys/wait.h>
 
+#include <csignal>
 #include <cstring>
 
 namespace kmes::conformance::tracing {
@@ -26,6 +27,8 @@ Ended RunEnd::describe(pid_t pid, int status, bool is_mapped, bool needs_ptrace)
     if (WIFSIGNALED(status)) {
         ended.kind = EndKind::kKilled;
         ended.signal = WTERMSIG(status);
+        ended.is_from_outside = ended.signal == SIGKILL || ended.signal == SIGXCPU ||
+                                ended.signal == last_outside_signal_;
         if (ended.fault && ended.fault->signal != ended.signal) ended.fault.reset();
         if (ended.fault) ended.thread = ended.fault->tid;
         ended.text = "killed by " + (ended.fault ? ended.fault->describe()

@@ -33,6 +33,9 @@ class RunEnd {
         if (fault.code_place.details || !last_fault_) last_fault_ = std::move(fault);
     }
 
+    // A signal from another process is about to be delivered.
+    void note_outside_signal(int signal) { last_outside_signal_ = signal; }
+
     // Returns an end with these facts and those noted before.
     Ended begin(EndKind kind, pid_t pid, bool is_mapped) const;
     // Returns the end that the status of the process describes. `needs_ptrace`: see
@@ -43,6 +46,7 @@ class RunEnd {
     std::optional<Ended> ended_;
     bool is_attached_ = false;
     std::optional<Fault> last_fault_;
+    int last_outside_signal_ = 0;
     pid_t exiting_thread_ = 0;  // the first thread of the testee that called exit_group
 };
 

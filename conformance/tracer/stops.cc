@@ -9,6 +9,7 @@
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -168,6 +169,7 @@ void Tracer::Engine::handle_entry(Thread& thread) {
             return;
         }
         if (number == SYS_exit_group && is_testee(thread)) end_.note_exit_call(thread.tid);
+        thread.call.makes_task = makes_task(number);
         if (number == SYS_clone) {
             // LeakSanitizer's helper requests that. Untraced, it would get ENOSYS for every
             // filtered call.
@@ -213,6 +215,7 @@ void Tracer::Engine::note_removal(Thread& thread, const user_regs_struct& regist
 
 void Tracer::Engine::handle_exit(Thread& thread) {
     thread.call.entry_handled = false;
+    if (std::exchange(thread.call.makes_task, false)) note_refused_task(thread);
     if (thread.call.redirect) {
         if (auto registers = read_registers(thread.tid)) {
             pointers_.undo(thread, *registers);
@@ -258,6 +261,7 @@ void Tracer::Engine::handle_signal(Thread& thread) {
     }
     if (signal_number == SIGSEGV && is_testee(thread) && keep_sent_fault(thread)) return;
     if (!is_new) return;
+    if (is_sent_from_outside(thread.signal.info)) end_.note_outside_signal(signal_number);
     if (signal_number == SIGSEGV && is_testee(thread)) {
         if (report_guard_hit(thread)) return;
         report_write_fault(thread);
@@ -266,6 +270,13 @@ void Tracer::Engine::handle_signal(Thread& thread) {
     if (is_fatal_synchronous(signal_number) && (is_testee(thread) || tracees_.testee() == 0))
         end_.note_fault(describe_fault(thread, thread.signal.info));
     if (signal_number == SIGSEGV && is_testee(thread)) take_fault_handler(thread);
+}
+
+// Sent by kill or sigqueue of a process that is neither in this run nor the runner. (A signal of
+// tgkill is nearly always the thread's own: raise, abort.)
+bool Tracer::Engine::is_sent_from_outside(const siginfo_t& info) const {
+    const bool is_sent = info.si_code == SI_USER || info.si_code == SI_QUEUE;
+    return is_sent && info.si_pid != getpid() && !tracees_.knows_process(info.si_pid);
 }
 
 void Tracer::Engine::first_stop(Thread& thread) {
@@ -278,7 +289,20 @@ void Tracer::Engine::first_stop(Thread& thread) {
     thread.is_new = false;
 }
 
+void Tracer::Engine::note_refused_task(Thread& thread) {
+    const auto error = static_cast<int>(-thread.call_result);
+    if (error != EAGAIN && error != ENOMEM) return;
+    push(thread, TracerTrouble{.tid = thread.tid,
+                               .what = std::string("the testee could not make a thread or a "
+                                                   "process: ") +
+                                       strerror(error) +
+                                       ". Raise RLIMIT_NPROC (ulimit -u) of its user or pids.max "
+                                       "of its cgroup, or run fewer cases at a time (--jobs)",
+                               .reason = TracerTrouble::Reason::task_refused});
+}
+
 void Tracer::Engine::handle_child(Thread& thread) {
+    thread.call.makes_task = false;
     unsigned long message = 0;
     if (ptrace(PTRACE_GETEVENTMSG, thread.tid, 0, &message) != 0) return;
     const auto child = static_cast<pid_t>(message);

@@ -51,6 +51,7 @@ struct Redirect {
 struct CallState {
     bool entry_handled = false;  // the seccomp stop that follows reports nothing new
     bool reissued = false;       // the next entry repeats a call that has been reported
+    bool makes_task = false;     // it is in a clone or fork that has made nothing yet
     std::optional<ActiveWait> wait;
     std::optional<Redirect> redirect;
 };

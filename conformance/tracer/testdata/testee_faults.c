@@ -474,6 +474,23 @@ static int mode_fork_bomb(char** argv) {
     return 1;
 }
 
+/* The first process of its children's namespace has ended, so the kernel refuses each further one.
+ * (A test as root cannot reach RLIMIT_NPROC.) */
+static int mode_no_more_processes(char** argv) {
+    pid_t child;
+    (void)argv;
+    attach_and_map();
+    if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) return 97;
+    child = fork();
+    if (child == 0) _exit(0);
+    waitpid(child, NULL, 0);
+    child = fork();
+    if (child == 0) _exit(0);
+    child = vfork();
+    if (child == 0) _exit(0);
+    return 0;
+}
+
 static int mode_vfork_exec(char** argv) {
     pid_t child = vfork();
     if (child == 0) {
@@ -592,6 +609,7 @@ const struct mode kOtherModes[] = {
     {"daemon", mode_daemon},
     {"leaves-processes", mode_leaves_processes},
     {"fork-bomb", mode_fork_bomb},
+    {"no-more-processes", mode_no_more_processes},
     {"close-all", mode_close_all},
     {"signals", mode_signals},
     {"flood", mode_flood},
