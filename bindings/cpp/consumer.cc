@@ -74,7 +74,7 @@ class Consumer {
 
     void run() {
         for (unsigned cpu = 0; cpu < set_.cpus(); cpu++)
-            if (!set_.error_of(cpu)) report_generation(cpu);
+            if (!set_.error_of(cpu)) report_buffer(cpu, 0, set_.generation(cpu));
         for (;;) {
             for (const kmes::event& event : set_.available()) deliver(event);
             if (note_cpus() == 0) return report_.flush();
@@ -89,8 +89,9 @@ class Consumer {
   private:
     void deliver(const kmes::event& event) {
         if (has_ended_.at(event.cpu)) return;
-        if (set_.statistics(event.cpu).switches != switches_[event.cpu])
-            report_generation(event.cpu);
+        const kmes_reader_buffer& buffer = set_.buffer(event.cpu);
+        if (buffer.switches != switches_[event.cpu])
+            report_buffer(event.cpu, buffer.switches, buffer.generation);
         report_.add(record_of(event, !has_begun_[event.cpu]));
         has_begun_[event.cpu] = true;
         has_ended_[event.cpu] = event.type == "kmes.conformance.end";
@@ -102,7 +103,9 @@ class Consumer {
         for (unsigned cpu = 0; cpu < set_.cpus(); cpu++) {
             if (has_ended_[cpu]) continue;
             const std::error_code error = set_.error_of(cpu);
-            if (!error && set_.statistics(cpu).switches != switches_[cpu]) report_generation(cpu);
+            const std::uint64_t switches = set_.statistics(cpu).switches;
+            if (!error && switches != switches_[cpu])
+                report_buffer(cpu, switches, set_.generation(cpu));
             if (is_refusal(error)) {
                 report_.add("R " + std::to_string(cpu) + " " + error.message());
                 has_ended_[cpu] = true;
@@ -112,9 +115,9 @@ class Consumer {
         return open;
     }
 
-    void report_generation(unsigned cpu) {
-        switches_[cpu] = set_.statistics(cpu).switches;
-        report_.add("G " + std::to_string(cpu) + " " + std::to_string(set_.generation(cpu)));
+    void report_buffer(unsigned cpu, std::uint64_t switches, std::uint64_t generation) {
+        switches_[cpu] = switches;
+        report_.add("G " + std::to_string(cpu) + " " + std::to_string(generation));
     }
 
     kmes::reader_set set_;
