@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The functions of a case for events of its testee, and the result that the case sets for futex
-// waits.
+// waits. These are functions and no interface: a case sets the one or two that it needs, for a part
+// of its course, next to the steps that need them.
 #ifndef KMES_CONFORMANCE_STAGE_HOOKS_H_
 #define KMES_CONFORMANCE_STAGE_HOOKS_H_
 
