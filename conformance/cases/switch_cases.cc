@@ -144,34 +144,36 @@ void wait_refused(Stage& stage, std::uint32_t cpu) {
 // Four CPUs, each with another fault, and a valid one. The old buffers of all have `events` unread
 // events; a quarter of them fits into the next buffers. CPU k has had k of `changes` valid changes
 // before.
-CaseOutcome unread_before_a_refusal(Stage& stage, std::uint64_t events, std::uint32_t changes) {
+constexpr std::uint32_t kSound = 4;
+const Setup kFourFaults{.cpus = kSound + 1, .capacity = usual(4)};
+
+void replace_by_malformed(Stage& stage) {
     const std::uint64_t small = stage.default_setup().capacity_bytes;
     const std::vector<MalformedPage> kinds = malformed_kinds(small);
-    const auto sound = static_cast<std::uint32_t>(kinds.size());
-    set_up_cpus(stage, sound + 1, 4 * small);
-    stage.start();
-    stage.wait_asleep();
-    for (std::uint32_t change = 1; change <= changes; ++change) {
-        for (std::uint32_t cpu = 0; cpu <= sound; ++cpu) {
-            if (cpu + 1 < change) continue;
-            stage.rings().swap(cpu, SwapSpec{4 * small, PositionRule::keep, 0});
-            emit_some(stage, cpu, 1, 100);
-        }
-        stage.wait_asleep();
-    }
-    // The consumer is proven to read these buffers, and not only to have them.
-    emit_everywhere(stage, 1, 100);
-    stage.wait_asleep();
-    stage.holding().freeze();
-    emit_everywhere(stage, events, small / 8);
-    for (std::uint32_t cpu = 0; cpu < sound; ++cpu) replace_by(stage, cpu, small, kinds[cpu]);
-    stage.rings().swap(sound, SwapSpec{small, PositionRule::keep, 0});
-    stage.holding().thaw();
-    for (std::uint32_t cpu = 0; cpu < sound; ++cpu) wait_refused(stage, cpu);
-    stage.waits().delivered(sound);
-    emit_some(stage, sound, 2, 100);
-    stage.waits().delivered(sound);
-    return stage.finish();
+    for (std::uint32_t cpu = 0; cpu < kSound; ++cpu) replace_by(stage, cpu, small, kinds[cpu]);
+}
+
+void wait_four_refused(Stage& stage) {
+    for (std::uint32_t cpu = 0; cpu < kSound; ++cpu) wait_refused(stage, cpu);
+}
+
+Steps unread_before_a_refusal(std::uint64_t events, std::uint64_t changes) {
+    const auto change = [](std::uint64_t first) {
+        Steps all;
+        for (auto cpu = static_cast<std::uint32_t>(first); cpu <= kSound; ++cpu)
+            all.push_back(OnCpu{cpu, {Swap{}, Emit{}}});
+        all.push_back(Asleep{});
+        return all;
+    };
+    // After the next event the consumer is proven to read these buffers, and not only to have them.
+    return {Asleep{},
+            each_below(changes, change),
+            EmitEverywhere{},
+            Asleep{},
+            AtOnce{{EmitEverywhere{events, usual(1, 8)}, replace_by_malformed,
+                    OnCpu{kSound, {Swap{usual()}}}}},
+            wait_four_refused,
+            OnCpu{kSound, {DeliveredHere{}, Emit{2}, DeliveredHere{}}}};
 }
 
 // One CPU for each access: before the k-th access come three events, and a malformed next buffer.
@@ -219,16 +221,16 @@ const Row kSwitchRows[] = {
      "unread events before a malformed next buffer",
      "Emit 24 events on four CPUs. While they are unread, replace the buffers by some with a "
      "wrong magic, version 2, twice the capacity, and half of it.",
-     kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24, 0); }},
+     kOwedFirst, unread_before_a_refusal(24, 0), kFourFaults},
     {"5.1.6.1/one-unread-before-a-refused-buffer", Level::must, "5.1.6.1",
      "one unread event before a malformed next buffer",
      "Play 5.1.6.1/unread-before-a-refused-buffer with one unread event in each old buffer, "
      "which the next one holds, too.",
-     kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 1, 0); }},
+     kOwedFirst, unread_before_a_refusal(1, 0), kFourFaults},
     {"5.1.6.1/unread-before-a-later-refused-buffer", Level::must, "5.1.6.1",
      "unread events before a malformed buffer after several changes",
      "Play 5.1.6.1/unread-before-a-refused-buffer after one to four changes to sound buffers.",
-     kOwedFirst, [](Stage& stage) { return unread_before_a_refusal(stage, 24, 4); }},
+     kOwedFirst, unread_before_a_refusal(24, 4), kFourFaults},
     {"E24/refused-at-every-step", Level::erratum, "E24",
      "events and a malformed next buffer at every step",
      "Before the k-th access of CPU k's consumer to its metadata page, emit three events and "
