@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -88,6 +89,19 @@ TEST_F(StageLimits, ASteppedTesteeIsNotBlamedForItsTime) {
     const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
     EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.message;
     EXPECT_NE(outcome.message.find("by single steps"), std::string::npos) << outcome.message;
+}
+
+// As the kernel does where memory is used up.
+TEST_F(StageLimits, ATesteeThatIsKilledFromOutsideIsNotBlamed) {
+    case_.run = [&](Stage& stage) {
+        stage.start();
+        stage.wait_asleep();
+        ::kill(stage.testee().tracer().testee_pid(), SIGKILL);
+        return stage.finish();
+    };
+    const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
+    EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.message;
+    EXPECT_NE(outcome.message.find("signal 9 (Killed)"), std::string::npos) << outcome.message;
 }
 
 // Adding and removing guards interrupts the wait of the testee. An event directly after that must
