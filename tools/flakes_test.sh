@@ -54,7 +54,7 @@ E2
 E2
     kmes 1 flakes --runs 9 --jobs 4 --config tsan --logs "$logs" //a/... -//a:c
     like "$CALLS" ' --jobs=4 --local_test_jobs=4 --config=tsan '
-    like "$CALLS" ' --test_timeout=30 -- //a/\.\.\. -//a:c$'
+    like "$CALLS" ' --test_timeout=120 -- //a/\.\.\. -//a:c$'
     like "$CALLS" ' --nocache_test_results --runs_per_test=9 -- //a:bad //a:good //a:broken$'
     has "$OUT" 'PASS tsan //a:good 0 of 9'
     has "$OUT" 'FAIL tsan //a:bad 1 of 9'
@@ -79,30 +79,34 @@ E2
     last "$OUT" '1 tests without a failed run, 0 with one'
 }
 
-# A test that hangs or fails slowly in the first run has failed. A test that is always slow is left
-# out.
+# A test that hangs or fails slowly in the first run has failed. A test that is slow only beside
+# others is short. A test that is always slow is left out.
 test_flakes_of_the_first_run() {
     bazel_says 3 <<'E2'
 //a:good                                                               PASSED in 2.3s
-//a:hung                                                              TIMEOUT in 30.1s
-//a:long                                                              TIMEOUT in 30.1s
+//a:busy                                                               PASSED in 50.1s
+//a:hung                                                              TIMEOUT in 120.1s
+//a:long                                                              TIMEOUT in 120.1s
 //a:slow                                                               FAILED in 31.0s
 E2
     cat >"$TEST_TMPDIR/bazel-alone" <<'E2'
+//a:busy                                                               PASSED in 20.0s
 //a:hung                                                               PASSED in 1.3s
 //a:long                                                               PASSED in 44.0s
 E2
     cat >"$TEST_TMPDIR/bazel-repeats" <<'E2'
 //a:good                                                               PASSED in 2.3s
+//a:busy                                                               PASSED in 25.3s
 //a:hung                                                               PASSED in 1.3s
 E2
     kmes 1 flakes --config default
-    like "$CALLS" ' --local_test_jobs=1 -- //a:hung //a:long$'
-    like "$CALLS" ' --runs_per_test=60 -- //a:good //a:hung$'
+    like "$CALLS" ' --test_timeout=120 '
+    like "$CALLS" ' --local_test_jobs=1 -- //a:busy //a:hung //a:long$'
+    like "$CALLS" ' --runs_per_test=60 -- //a:good //a:busy //a:hung$'
     has "$OUT" 'FAIL default //a:hung 1 of 1: hung in its first run'
     has "$OUT" 'FAIL default //a:slow 1 of 1: failed in its first run'
     has_not "$OUT" //a:long
-    last "$OUT" '2 tests without a failed run, 2 with one'
+    last "$OUT" '3 tests without a failed run, 2 with one'
     rm "$TEST_TMPDIR/bazel-alone"
 }
 

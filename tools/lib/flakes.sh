@@ -7,6 +7,8 @@
 
 readonly FLAKES_CONFIGS='default asan ubsan tsan'
 readonly FLAKES_MAX=100000
+# The first run has this many times --seconds, because it runs beside other tests and other work.
+readonly FLAKES_PATIENCE=4
 # A line of Bazel's summary: the test, "(cached)", the verdict, and the rest.
 readonly FLAKES_LINE="^(//[^ ]+) +(\\(cached\\) )?($BAZEL_VERDICTS)(.*)\$"
 
@@ -122,14 +124,15 @@ run_flakes() {
 
 # flakes_of CONFIG: finds the short tests, and then makes all runs of them.
 flakes_of() {
-    local config=$1 log=$KMES_SCRATCH/flakes.$1.log status short=() long=() hung=()
+    local config=$1 log=$KMES_SCRATCH/flakes.$1.log status short=() long=() slow=() hung=()
     local targets=("${FLAKES_TARGETS[@]}")
     if [ "${#targets[@]}" -eq 0 ]; then
         targets=(//...)
         [ "$config" != tsan ] || targets+=("${TSAN_TARGETS[@]}")
     fi
     printf '# %s: one run of each test\n' "$config"
-    run_flakes "$log" "$config" "--test_timeout=${FLAKES[seconds]}" -- "${targets[@]}"
+    run_flakes "$log" "$config" "--test_timeout=$((FLAKES_PATIENCE * FLAKES[seconds]))" \
+        -- "${targets[@]}"
     status=$?
     if [ "$status" -eq 4 ]; then
         printf '# %s: no test\n' "$config"
@@ -137,7 +140,8 @@ flakes_of() {
     fi
     [ "$status" -eq 0 ] || return "$status"
     sort_by_time "$config" "$log"
-    [ "${#hung[@]}" -eq 0 ] || play_alone "$config" "$log.alone" "${hung[@]}" || return
+    slow+=("${hung[@]}")
+    [ "${#slow[@]}" -eq 0 ] || play_alone "$config" "$log.alone" "${slow[@]}" || return
     printf '# %s: %s tests, %s runs of each, %s at a time; %s tests take %s s or more\n' \
         "$config" "${#short[@]}" "${FLAKES[runs]}" "${FLAKES[jobs]}" "${#long[@]}" \
         "${FLAKES[seconds]}"
@@ -155,9 +159,9 @@ read_verdict() {
     [[ ! ${BASH_REMATCH[4]} =~ in\ ([0-9]+)[.0-9]*s$ ]] || seconds=${BASH_REMATCH[1]}
 }
 
-# sort_by_time CONFIG LOG: fills the caller's `short`, `long` and `hung` from Bazel's summary. A
-# test that failed quickly is short, because its failure counts. If it failed slowly, it is reported
-# here.
+# sort_by_time CONFIG LOG: fills the caller's `short`, `slow`, `long` and `hung` from Bazel's
+# summary. A test that failed quickly is short, because its failure counts. If it failed slowly, it
+# is long, and reported here.
 sort_by_time() {
     local line name verdict seconds
     while IFS= read -r line; do
@@ -166,9 +170,11 @@ sort_by_time() {
             hung+=("$name")
         elif [ "$seconds" -lt "${FLAKES[seconds]}" ]; then
             short+=("$name")
+        elif [ "$verdict" = PASSED ]; then
+            slow+=("$name")
         else
             long+=("$name")
-            [ "$verdict" = PASSED ] || report_first_run "$1" "$name" "failed" "$2"
+            report_first_run "$1" "$name" "failed" "$2"
         fi
     done <"$2"
 }
@@ -180,8 +186,9 @@ report_first_run() {
     keep_flake_logs "$1" "$2" "$4"
 }
 
-# play_alone CONFIG LOG TESTS...: runs tests that took too long again, with their own time limits.
-# If a test is short now, it hung before, which counts as a failure.
+# play_alone CONFIG LOG TESTS...: runs tests that took too long again, with their own time limits,
+# and finds those that are short alone. If such a test was stopped before, it hung, which counts as
+# a failure.
 play_alone() {
     local config=$1 log=$2 line name verdict seconds
     shift 2
@@ -189,7 +196,8 @@ play_alone() {
     while IFS= read -r line; do
         read_verdict "$line" && [[ " $* " = *" $name "* ]] || continue
         if [ "$verdict" = PASSED ] && [ "$seconds" -lt "${FLAKES[seconds]}" ]; then
-            report_first_run "$config" "$name" "hung" "$log"
+            [[ " ${hung[*]} " != *" $name "* ]] ||
+                report_first_run "$config" "$name" "hung" "$log"
             short+=("$name")
         else
             long+=("$name")
