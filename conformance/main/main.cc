@@ -28,6 +28,7 @@
 #include "conformance/main/preflight.h"
 #include "conformance/main/program.h"
 #include "conformance/main/report_commands.h"
+#include "conformance/main/scheduling.h"
 #include "conformance/main/selftest.h"
 #include "conformance/main/smoke.h"
 #include "conformance/main/version.h"
@@ -131,6 +132,7 @@ int main(int argument_count, char** arguments) {
         return form == nullptr ? kExitUsage : kExitSuite;
     }
     report_failed_writes();
+    leave_real_time();
     // The command line of a program that wraps this one, so that "run again" can be typed.
     std::string command = environment("KMES_CONFORMANCE_COMMAND");
     if (command.empty())
