@@ -70,8 +70,19 @@ bool saw_attach_stop(pid_t child) {
     return seen;
 }
 
+// The threads of a testee, their states and its memory map are in /proc.
+std::string explain_proc() {
+    char link[32] = {};
+    const ssize_t length = readlink("/proc/self", link, sizeof link - 1);
+    if (length > 0 && link == std::to_string(getpid())) return "";
+    return "/proc is missing, or shows another process namespace: mount it for this one (mount -t "
+           "proc proc /proc, or unshare --mount-proc)";
+}
+
 Abilities probe(bool simulate_outer_filter) {
     Abilities abilities;
+    abilities.why_not_traceable = explain_proc();
+    if (!abilities.why_not_traceable.empty()) return abilities;
     const auto filter = interest_filter(true);
     const auto outer = simulate_outer_filter ? outer_filter() : std::vector<sock_filter>{};
     int ends[2];
