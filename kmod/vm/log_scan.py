@@ -47,9 +47,10 @@ INTERRUPT_ENTRY = re.compile(r"\basm_(?:sysvec_\w+|common_interrupt|exc_nmi)\b")
 # - A sleeping thread checks its timer while the timer expires.
 # - Each thread that opens a file writes the same 0 to shared credentials.
 # - An unmap reads which processors use a process while other processors change that.
+# - capable sets a bit in the flags of its thread, which an interrupt on that processor reads.
 RACING_FUNCTIONS = re.compile(
     r"\b(?:vm_insert_pages|ktime_get_(?:real|mono)_fast_ns|schedule_hrtimeout_range_clock|"
-    r"alloc_file_pseudo|flush_tlb_mm_range)\+")
+    r"alloc_file_pseudo|flush_tlb_mm_range|capable)\+")
 
 
 class Report:

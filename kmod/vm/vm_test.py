@@ -75,7 +75,7 @@ class LogScan(unittest.TestCase):
         self.assertEqual([r.line_number for r in log_scan.scan(own + ours)], [len(own)])
         for affair in ("vm_insert_pages", "ktime_get_real_fast_ns", "ktime_get_mono_fast_ns",
                        "schedule_hrtimeout_range_clock", "alloc_file_pseudo",
-                       "flush_tlb_mm_range"):
+                       "flush_tlb_mm_range", "capable"):
             called = ["[1] BUG: KCSAN: data-race in a / b", "[1] write to 0x1 of 4 bytes by x",
                       "[1]  a+0x1/0x2", f"[1]  {affair}+0x22e/0x410",
                       "[1]  map+0x128/0x1a0 [kmes]", "[1] read to 0x1 of 4 bytes by y"]
