@@ -9,6 +9,7 @@
 
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/record.h"
+#include "conformance/tracer/events.h"
 
 namespace kmes::conformance {
 
