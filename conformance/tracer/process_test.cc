@@ -154,7 +154,7 @@ TEST_P(ProcessTest, AForkBombEndsWithTheRun) {
 }
 
 TEST_P(ProcessTest, AForkBombIsStoppedBeforeItTakesAllProcessNumbers) {
-    constexpr size_t kMost = 2000;  // those that were born before the bomb was noticed fork, too
+    constexpr size_t kMost = 1100;
     TestRun run(options_for(GetParam()));
     run.start("fork-bomb");
     TracerTrouble trouble;

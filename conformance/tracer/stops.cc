@@ -285,7 +285,7 @@ void Tracer::Engine::first_stop(Thread& thread) {
         process.is_new_fork_of_testee = false;
         open_inherited_guards(thread);
     }
-    if (effects_.has_fork_bomb && !is_testee(thread)) thread.held = true;
+    if (!is_testee(thread)) stop_fork_bomb(thread);
     thread.is_new = false;
 }
 
@@ -325,10 +325,11 @@ void Tracer::Engine::handle_child(Thread& thread) {
     if (!is_thread) stop_fork_bomb(thread);
 }
 
-// The trouble ends the case. Until then each process makes at most one more: this thread, and what
-// is born from now on, stay stopped.
+// For a thread that has made a process, and for one that is new: a child can be known before its
+// parent's stop is handled. The trouble ends the case. Until then each process that runs makes at
+// most one more, because this thread, and what is born from now on, stay stopped.
 void Tracer::Engine::stop_fork_bomb(Thread& thread) {
-    if (tracees_.process_count() <= kMostProcesses) return;
+    if (!effects_.has_fork_bomb && tracees_.process_count() <= kMostProcesses) return;
     thread.held = true;
     if (std::exchange(effects_.has_fork_bomb, true)) return;
     push(thread, TracerTrouble{.tid = thread.tid,
