@@ -46,14 +46,13 @@ void trace_number(std::vector<sock_filter>& filter, long number) {
     filter.push_back(give(SECCOMP_RET_TRACE));
 }
 
-// If the number is `number`: trace the call if the masked low half of an argument has that value,
-// else let it pass.
-void trace_if_bits(std::vector<sock_filter>& filter, long number, int argument, uint32_t mask,
-                   uint32_t value) {
+// If the number is `number`: trace the call if its first argument can be a ring word, else let it
+// pass.
+void trace_if_ring_word(std::vector<sock_filter>& filter, long number) {
     filter.push_back(jump_if_equal(static_cast<uint32_t>(number), 0, 5));
-    filter.push_back(load_argument_low(argument));
-    filter.push_back(keep_bits(mask));
-    filter.push_back(jump_if_equal(value, 0, 1));
+    filter.push_back(load_argument_low(0));
+    filter.push_back(keep_bits(kPageMask));
+    filter.push_back(jump_if_equal(kFutexWordOffset, 0, 1));
     filter.push_back(give(SECCOMP_RET_TRACE));
     filter.push_back(give(SECCOMP_RET_ALLOW));
 }
@@ -72,9 +71,8 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
     trace_number(filter, kAttachCallNumber);
     trace_number(filter, SYS_exit_group);
     if (report_futex) {
-        for (const long number : {static_cast<long>(SYS_futex), kFutexWakeCall, kFutexWaitCall}) {
-            trace_if_bits(filter, number, 0, kPageMask, kFutexWordOffset);
-        }
+        for (const long number : {static_cast<long>(SYS_futex), kFutexWakeCall, kFutexWaitCall})
+            trace_if_ring_word(filter, number);
         trace_number(filter, SYS_futex_waitv);
         trace_number(filter, SYS_restart_syscall);
     }
