@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Tests of the judge: the bytes of a delivered event. A misread event is told from one that was
-// overwritten during the copy, and from one that was in flight.
+// Tests of the judge: the bytes of a delivered event. The judge names different clauses for a
+// misread event, an event that was overwritten during the copy, and an event in flight.
 #include "conformance/oracle/judge.h"
 
 #include <gmock/gmock.h>

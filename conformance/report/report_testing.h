@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// For tests of the reports: a run with one case that passes and one that fails.
+// For tests of the reports: a run with a passed case and a failed case.
 #ifndef KMES_CONFORMANCE_REPORT_REPORT_TESTING_H_
 #define KMES_CONFORMANCE_REPORT_REPORT_TESTING_H_
 

@@ -238,7 +238,7 @@ TEST_P(ProcessTest, AHangingTesteeIsKilledAndTheRunEnds) {
 }
 
 // An operator, the kernel's killer of processes where memory is used up, or a limit of time.
-TEST_P(ProcessTest, AnEndFromOutsideIsToldFromTheTesteesOwn) {
+TEST_P(ProcessTest, AnEndFromOutsideIsMarked) {
     for (const int signal : {SIGKILL, SIGTERM}) {
         TestRun run(options_for(GetParam()));
         run.start("hang");
