@@ -22,14 +22,7 @@
 #include <unistd.h>
 
 #include "kmes/user/libkmes_parts.h"
-
-#if defined(__SANITIZE_THREAD__)
-#define UNDER_TSAN
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define UNDER_TSAN
-#endif
-#endif
+#include "kmes/user/under_tsan.h"
 
 #define BLOCK_BYTES 512u /* unit of st_blocks */
 #define WRITE_SEALS (F_SEAL_WRITE | F_SEAL_FUTURE_WRITE)
@@ -38,7 +31,7 @@
  * and close it at the same time. This is no race: the answer is then about another file, or about
  * none. */
 static int stat_unseen(int fd, struct stat* status) {
-#ifdef UNDER_TSAN
+#if KMES_UNDER_TSAN
     return (int)syscall(SYS_fstat, fd, status);
 #else
     return fstat(fd, status);

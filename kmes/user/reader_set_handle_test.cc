@@ -26,6 +26,7 @@
 #include "kmes/user/producer.h"
 #include "kmes/user/reader_set.h"
 #include "kmes/user/test_support.h"
+#include "kmes/user/under_tsan.h"
 
 namespace {
 
@@ -448,18 +449,7 @@ TEST_F(HandleTest, CloseLeavesNoThreadAndNoDescriptor) {
     EXPECT_TRUE(comes_true([&] { return tasks() == threads; }));
 }
 
-#if defined(__SANITIZE_THREAD__)
-#define KMES_IS_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define KMES_IS_TSAN 1
-#endif
-#endif
-#ifdef KMES_IS_TSAN
-constexpr bool kChildMayHaveThreads = false;  // ThreadSanitizer ends such a child
-#else
-constexpr bool kChildMayHaveThreads = true;
-#endif
+constexpr bool kChildMayHaveThreads = !KMES_UNDER_TSAN;  // ThreadSanitizer ends such a child
 
 // The actions of the child on its copy change nothing in the parent.
 int use_in_child(kmes_reader_set* set, int fd) {

@@ -15,15 +15,9 @@
 #include "kmes/user/futex.h"
 #include "kmes/user/producer.h"
 #include "kmes/user/test_support.h"
+#include "kmes/user/under_tsan.h"
 
-#if defined(__SANITIZE_THREAD__)
-#define KMES_TEST_HAS_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define KMES_TEST_HAS_TSAN 1
-#endif
-#endif
-#ifndef KMES_TEST_HAS_TSAN
+#if !KMES_UNDER_TSAN
 #error "this test says nothing without ThreadSanitizer: bazel test --config=tsan"
 #endif
 
