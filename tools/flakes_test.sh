@@ -110,6 +110,31 @@ E2
     rm "$TEST_TMPDIR/bazel-alone"
 }
 
+# The tests are repeated and reported in groups of twelve.
+test_flakes_in_groups() {
+    local i
+    for ((i = 1; i <= 14; ++i)); do
+        echo "//a:t$i  PASSED in 1.0s"
+    done >"$TEST_TMPDIR/all"
+    bazel_says 0 <"$TEST_TMPDIR/all"
+    head -n 12 "$TEST_TMPDIR/all" >"$TEST_TMPDIR/bazel-repeats-t12"
+    tail -n 2 "$TEST_TMPDIR/all" >"$TEST_TMPDIR/bazel-repeats-t14"
+    : >"$CALLS"
+    kmes 0 flakes --config default
+    like "$CALLS" ' --runs_per_test=60 -- //a:t1 .* //a:t12$'
+    like "$CALLS" ' --runs_per_test=60 -- //a:t13 //a:t14$'
+    lines "$CALLS" 3
+    has "$OUT" 'PASS default //a:t12 0 of 60'
+    has "$OUT" 'PASS default //a:t14 0 of 60'
+    last "$OUT" '14 tests without a failed run, 0 with one'
+    # What one group lacks is a failure, although another group passed.
+    tail -n 1 "$TEST_TMPDIR/all" >"$TEST_TMPDIR/bazel-repeats-t14"
+    kmes 1 flakes --config default
+    has "$OUT" 'FAIL default: Bazel shows 1 tests of 2'
+    last "$OUT" '13 tests without a failed run, 1 with one'
+    rm "$TEST_TMPDIR"/bazel-repeats-t*
+}
+
 test_flakes_without_tests() {
     bazel_says 4 </dev/null
     kmes 2 flakes //a/...
@@ -125,6 +150,7 @@ make_clone
 test_flakes_usage
 test_flakes
 test_flakes_of_the_first_run
+test_flakes_in_groups
 test_flakes_without_tests
 echo "$failures failures"
 [ "$failures" -eq 0 ]

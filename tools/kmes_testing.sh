@@ -56,7 +56,13 @@ case "$1" in
                     exit 0
                 fi
                 ;;
-            *' --runs_per_test='*) cat "$TEST_TMPDIR/bazel-repeats" && exit 3 ;;
+            # The summary can be that of the runs whose last test has this name.
+            *' --runs_per_test='*)
+                last=${*: -1}
+                cat "$TEST_TMPDIR/bazel-repeats-${last##*:}" 2>/dev/null ||
+                    cat "$TEST_TMPDIR/bazel-repeats"
+                exit 3
+                ;;
         esac
         case "$PWD $1" in
             # Like Bazel, it ends by itself when the signal comes.

@@ -9,6 +9,8 @@ readonly FLAKES_CONFIGS='default asan ubsan tsan'
 readonly FLAKES_MAX=100000
 # The first run has this many times --seconds, because it runs beside other tests and other work.
 readonly FLAKES_PATIENCE=4
+# Tests that are repeated together, because Bazel's summary comes only after all their runs.
+readonly FLAKES_TOGETHER=12
 # A line of Bazel's summary: the test, "(cached)", the verdict, and the rest.
 readonly FLAKES_LINE="^(//[^ ]+) +(\\(cached\\) )?($BAZEL_VERDICTS)(.*)\$"
 
@@ -17,8 +19,8 @@ flakes_usage() {
 usage: tools/kmes flakes [OPTIONS...] [TARGET...]
 
 Runs each test that takes less than --seconds many times, several at once, and prints how many of
-its runs failed. TARGET is a pattern of Bazel (//kmes/..., //conformance/tracer:guard_test); without
-one, every test of the tree.
+its runs failed, after every 12 tests. TARGET is a pattern of Bazel (//kmes/...,
+//conformance/tracer:guard_test); without one, every test of the tree.
 
   --runs N          runs of each test (60)
   --jobs N          tests at a time (6)
@@ -145,10 +147,20 @@ flakes_of() {
     printf '# %s: %s tests, %s runs of each, %s at a time; %s tests take %s s or more\n' \
         "$config" "${#short[@]}" "${FLAKES[runs]}" "${FLAKES[jobs]}" "${#long[@]}" \
         "${FLAKES[seconds]}"
-    [ "${#short[@]}" -gt 0 ] || return 0
-    run_flakes "$log" "$config" --nocache_test_results "--runs_per_test=${FLAKES[runs]}" \
-        -- "${short[@]}" || return
-    report_flakes "$config" "$log" "${#short[@]}"
+    repeat "$config" "$log" "${short[@]}"
+}
+
+# repeat CONFIG LOG TESTS...: makes all runs, and reports each group of tests after its last run.
+repeat() {
+    local config=$1 log=$2 group
+    shift 2
+    while [ $# -gt 0 ]; do
+        group=("${@:1:FLAKES_TOGETHER}")
+        run_flakes "$log" "$config" --nocache_test_results "--runs_per_test=${FLAKES[runs]}" \
+            -- "${group[@]}" || return
+        report_flakes "$config" "$log" "${#group[@]}"
+        shift "${#group[@]}"
+    done
 }
 
 # read_verdict LINE: fills the caller's `name`, `verdict` and `seconds` from a line of Bazel's
