@@ -238,7 +238,8 @@ void EventLoop::on(const TracerTrouble& event) {
     if (event.reason == TracerTrouble::Reason::not_followed ||
         event.reason == TracerTrouble::Reason::memory_removed ||
         event.reason == TracerTrouble::Reason::too_many_processes ||
-        event.reason == TracerTrouble::Reason::task_refused)
+        event.reason == TracerTrouble::Reason::task_refused ||
+        event.reason == TracerTrouble::Reason::stopped)
         stop_inconclusive(event.what);
     // Reported before the end of the consumer: a consumer without the rights exits.
     if (event.reason == TracerTrouble::Reason::its_rights)

@@ -11,6 +11,7 @@
 #include "conformance/stage/attach_form.h"
 #include "conformance/stage/end_finding.h"
 #include "conformance/stage/stepping.h"
+#include "conformance/stage/stop.h"
 
 namespace kmes::conformance {
 
@@ -60,7 +61,7 @@ void SecondInstance::trace() {
         trace_until_quit(tracer);
     } catch (const std::exception& error) {
         const std::lock_guard<std::mutex> guard(lock_);
-        trouble_ = error.what();
+        trouble_.what = error.what();
     }
 }
 
@@ -100,7 +101,7 @@ void SecondInstance::handle(Tracer& tracer, const TracerEvent& event) {
         ended_ = *ended;
         waits_.clear();
     } else if (const auto* trouble = std::get_if<TracerTrouble>(&event)) {
-        trouble_ = trouble->what;
+        trouble_ = *trouble;
     }
 }
 
@@ -127,7 +128,10 @@ void SecondInstance::update() {
     std::string bytes;
     {
         const std::lock_guard<std::mutex> guard(lock_);
-        if (!trouble_.empty()) throw SuiteError("tracer of the second instance: " + trouble_);
+        if (trouble_.reason != TracerTrouble::Reason::none_known)
+            stop_inconclusive("the second instance: " + trouble_.what);
+        if (!trouble_.what.empty())
+            throw SuiteError("tracer of the second instance: " + trouble_.what);
         bytes = std::exchange(unread_, {});
     }
     if (bytes.empty()) return;

@@ -103,7 +103,7 @@ class SecondInstance {
     bool blocked_for_good_ = false;
     std::optional<Ended> ended_;
     std::vector<pid_t> threads_;
-    std::string trouble_;
+    TracerTrouble trouble_;  // none: without a text
 
     std::atomic<bool> quit_{false};
     std::thread thread_;  // the last member: it uses the others

@@ -201,6 +201,7 @@ struct TracerTrouble {
         memory_removed,  // the testee has removed memory of the tracer
         too_many_processes,
         task_refused,  // a limit of the machine kept the testee from making a thread or a process
+        stopped,       // another process, or the terminal, has stopped a process of the run
         not_followed,  // the tracer cannot follow an action of the testee; neither is at fault
         stuck,         // a thread made no progress in a call or a step of the tracer: `what` names
                        // its instruction

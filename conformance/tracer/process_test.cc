@@ -257,6 +257,24 @@ TEST_P(ProcessTest, AnEndFromOutsideIsMarked) {
     EXPECT_FALSE(ended.is_from_outside);
 }
 
+TEST_P(ProcessTest, AStopFromOutsideIsReported) {
+    TestRun run(options_for(GetParam()));
+    run.start("hang");
+    ASSERT_TRUE(run.next<Mapped>());
+    const std::string stop_it = "kill -STOP " + std::to_string(run.tracer.testee_pid());
+    ASSERT_EQ(system(stop_it.c_str()), 0);
+    TracerTrouble trouble;
+    while (trouble.what.empty()) {
+        const TracerEvent event = run.tracer.wait(limit());
+        ASSERT_FALSE(std::holds_alternative<TimedOut>(event));
+        if (const auto* found = std::get_if<TracerTrouble>(&event)) trouble = *found;
+    }
+    EXPECT_EQ(trouble.reason, TracerTrouble::Reason::stopped);
+    EXPECT_EQ(trouble.what,
+              "another process or the terminal has stopped the testee by SIGSTOP, and it would not "
+              "run before a SIGCONT");
+}
+
 TEST_P(ProcessTest, AFloodIsBoundedAndTold) {
     TracerOptions options = options_for(GetParam());
     options.output_limit_bytes = 1 << 20;

@@ -28,7 +28,7 @@ Ended RunEnd::describe(pid_t pid, int status, bool is_mapped, bool needs_ptrace)
         ended.kind = EndKind::kKilled;
         ended.signal = WTERMSIG(status);
         ended.is_from_outside = ended.signal == SIGKILL || ended.signal == SIGXCPU ||
-                                ended.signal == last_outside_signal_;
+                                is_last_outside_signal(ended.signal);
         if (ended.fault && ended.fault->signal != ended.signal) ended.fault.reset();
         if (ended.fault) ended.thread = ended.fault->tid;
         ended.text = "killed by " + (ended.fault ? ended.fault->describe()

@@ -35,6 +35,7 @@ class RunEnd {
 
     // A signal from another process is about to be delivered.
     void note_outside_signal(int signal) { last_outside_signal_ = signal; }
+    bool is_last_outside_signal(int signal) const { return signal == last_outside_signal_; }
 
     // Returns an end with these facts and those noted before.
     Ended begin(EndKind kind, pid_t pid, bool is_mapped) const;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -133,6 +134,8 @@ void Tracer::Engine::handle(pid_t tid, int status) {
             first_stop(*thread);
             break;
         case StopKind::kGroup:
+            note_group_stop(*thread);
+            break;
         case StopKind::kNone:
             break;
     }
@@ -277,6 +280,21 @@ void Tracer::Engine::handle_signal(Thread& thread) {
 bool Tracer::Engine::is_sent_from_outside(const siginfo_t& info) const {
     const bool is_sent = info.si_code == SI_USER || info.si_code == SI_QUEUE;
     return is_sent && info.si_pid != getpid() && !tracees_.knows_process(info.si_pid);
+}
+
+// A stop by the run itself is the program's own affair. The terminal's stop signals come from the
+// kernel.
+void Tracer::Engine::note_group_stop(Thread& thread) {
+    const int signal_number = WSTOPSIG(thread.status);
+    if (signal_number != SIGTTIN && signal_number != SIGTTOU &&
+        !end_.is_last_outside_signal(signal_number))
+        return;
+    push(thread, TracerTrouble{.tid = thread.tid,
+                               .what = std::string("another process or the terminal has stopped "
+                                                   "the testee by SIG") +
+                                       sigabbrev_np(signal_number) +
+                                       ", and it would not run before a SIGCONT",
+                               .reason = TracerTrouble::Reason::stopped});
 }
 
 void Tracer::Engine::first_stop(Thread& thread) {
