@@ -229,7 +229,7 @@ const Row kBacklogRows[] = {
       BeforeEachAccess{
           {Emit{1, kSmallBytes}, Resize{kMebibyte / 16, PositionRule::shift, 1000}, Lap{9000}}}},
      {.cpus = 1, .capacity = kFullRingBytes}},
-    {{"E24/full-of-the-smallest-as-it-looks", Level::erratum, "E24",
+    {{"E24/full-ring-at-its-load-of-generation", Level::erratum, "E24",
       "a full ring before the load of generation",
       in_layout(
           "At the first load of generation in an iteration, and at the second in another, emit "

@@ -98,13 +98,13 @@ Step emit_full_ring_and(std::uint64_t more) {
 const std::uint64_t kFewBytes = kLeastEventBytes + 18;
 
 const Row kBurstRows[] = {
-    {{"5.1.8.1-2/lapped-between-two-looks", Level::must, "5.1.8.1-2",
+    {{"5.1.8.1-2/lapped-between-two-loads", Level::must, "5.1.8.1-2",
       "a lap during a read of several events",
       "Emit eight events at once. Before each access to the metadata page in turn, lap the ring, "
       "the eight events included.",
       "The consumer continues at tail_pos and uses nothing that it read ahead or kept."},
      {overwrite_burst(kBurst * kBurstEventBytes)}},
-    {{"5.1.8.1-2/lapped-in-part-between-two-looks", Level::must, "5.1.8.1-2",
+    {{"5.1.8.1-2/lapped-in-part-between-two-loads", Level::must, "5.1.8.1-2",
       "a part of several events overwritten",
       "Emit eight events at once. Before each access to the metadata page in turn, overwrite the "
       "first three of them.",

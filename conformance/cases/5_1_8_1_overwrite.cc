@@ -348,7 +348,7 @@ void torn_again(Stage& stage) {
 }
 
 const Row kOvertakenRows[] = {
-    {{"5.1.8.1-5/torn-by-what-is-not-published", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/torn-by-an-unpublished-event", Level::must, "5.1.8.1-5",
       "an overwrite by an unpublished event",
       "Stop the consumer at its first access to each page of an event of four pages in turn, with "
       "a payload and without one. Fill the rest of the ring, then write another event over that "
@@ -356,7 +356,7 @@ const Row kOvertakenRows[] = {
       "The consumer sees in tail_pos, not in write_pos, that the event was overwritten, and "
       "discards it."},
      {half_written(1), half_written(kVictimBytes - kHeaderBytesBeforeType)}},
-    {{"5.1.8.1-5/torn-wherever-it-lies", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/torn-at-the-end-of-the-region", Level::must, "5.1.8.1-5",
       "an overwrite at the end of the region, and without a payload",
       "Overwrite an event during the copy: an event that ends with the data region, an event that "
       "wraps, and an event without a payload.",
@@ -413,21 +413,21 @@ const Row kOvertakenRows[] = {
      {at_last_access(64), at_last_access(128), at_last_access(512), at_last_access(4096),
       at_last_access(8192), at_last_access(65536)},
      {.cpus = 1}},
-    {{"5.1.8.1-5/large-event-lapped-behind-every-look", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/large-event-lapped-after-every-load", Level::must, "5.1.8.1-5",
       "a lap after each load of tail_pos, with a large event",
       "Emit events of 1.2 MiB. Lap the ring after the first load of tail_pos, after the second, "
       "and so on.",
       kReadsNothingLater},
      {Call{large_event_lapped_behind_looks}},
      {.cpus = 1, .capacity = 4 * kMebibyte}},
-    {{"5.1.8.1-5/long-type-lapped-behind-every-look", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/long-type-lapped-after-every-load", Level::must, "5.1.8.1-5",
       "a lap after each load of tail_pos, with a long type",
       "Emit an event whose type has 300, 5,000 or 60,000 bytes. Lap the ring after the first load "
       "of tail_pos, after the second, and so on.",
       "The consumer reads nothing of an event after its last load of tail_pos, the type included."},
      {Call{long_type_lapped_behind_looks}},
      {.cpus = 1, .capacity = kMebibyte}},
-    {{"5.1.8.1-5/without-payload-lapped-behind-every-look", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/without-payload-lapped-after-every-load", Level::must, "5.1.8.1-5",
       "a lap after each load of tail_pos, without a payload",
       "Emit an event without a payload. After each load of tail_pos in turn, lap the ring by "
       "large events, or so that a similar event is in the same place.",

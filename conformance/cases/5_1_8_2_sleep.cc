@@ -180,7 +180,7 @@ const Row kSleepRows[] = {
      {Times{2, {Asleep{}, Resize{}, Asleep{}, Asleep{}, Resize{}, Asleep{}, EmitEverywhere{1, 80}}},
       Asleep{}},
      {.nudging = false}},
-    {{"E4/data-before-second-look", Level::erratum, "E4",
+    {{"E4/data-before-the-second-load", Level::erratum, "E4",
       "a fence before the second load of tail_pos",
       "Perform the loads of the data after the second load of tail_pos.",
       "The consumer keeps the order by an acquire fence between the two."},
@@ -198,7 +198,7 @@ const Row kLeftFlagRows[] = {
 
 // After a wake without an event, an interruption or a timeout.
 const Row kSpuriousWakeRows[] = {
-    {{"5.1.8.2-6/event-after-a-wake-for-nothing", Level::must, "5.1.8.2-6",
+    {{"5.1.8.2-6/event-after-a-spurious-wake", Level::must, "5.1.8.2-6",
       "an event at every step after a spurious wake",
       "Wake the sleeping consumer without an event. Emit an event before each of its next "
       "accesses to the metadata page in turn.",
@@ -212,7 +212,7 @@ const Row kSpuriousWakeRows[] = {
       kDelivers},
      {Asleep{}, BeforeEachAccess{.actions = {Emit{1, 70}}, .spurious_wakes = 1}},
      {.cpus = 1, .wake_result = -EINTR}},
-    {{"E3/swap-after-a-wake-for-nothing", Level::erratum, "E3",
+    {{"E3/swap-after-a-spurious-wake", Level::erratum, "E3",
       "a swap at every step after a spurious wake",
       "Wake the sleeping consumer without an event. Replace its buffer before each of its next "
       "accesses to the metadata page in turn.",
@@ -240,7 +240,7 @@ const Row kSpuriousWakeRows[] = {
       kFollows},
      {Asleep{}, BeforeEachAccess{.actions = kResizeAndEmit, .spurious_wakes = 1}},
      {.cpus = 1, .wake_result = -ETIMEDOUT, .nudging = false}},
-    {{"5.1.8.2-6/event-after-many-wakes-for-nothing", Level::must, "5.1.8.2-6",
+    {{"5.1.8.2-6/event-after-many-spurious-wakes", Level::must, "5.1.8.2-6",
       "an event at every step after twenty spurious wakes",
       "Wake the sleeping consumer twenty times without an event. After the last wake, emit an "
       "event before each of its accesses to the metadata page in turn.",
@@ -261,7 +261,7 @@ const Row kSpuriousWakeRows[] = {
       kDelivers},
      {Asleep{}, BeforeEachAccess{.actions = {Emit{1, 70}}, .spurious_wakes = kWakes}},
      {.cpus = 1, .wake_result = -ETIMEDOUT}},
-    {{"E3/swap-after-many-wakes-for-nothing", Level::erratum, "E3",
+    {{"E3/swap-after-many-spurious-wakes", Level::erratum, "E3",
       "a swap at every step after twenty spurious wakes",
       "Wake the sleeping consumer twenty times without an event. After the last wake, replace its "
       "buffer before each of its accesses to the metadata page in turn.",
@@ -299,7 +299,7 @@ const Setup kUnusual{.cpus = 1, .capacity = kUnusualCapacity};
 const Setup kUnusualNotNudged{.cpus = 1, .capacity = kUnusualCapacity, .nudging = false};
 
 const Row kUnusualIterationRows[] = {
-    {{"E2/event-at-every-step-after-unusual-rounds", Level::erratum, "E2",
+    {{"E2/event-at-every-step-after-unusual-iterations", Level::erratum, "E2",
       "event at every step before a sleep, after an unusual iteration",
       "Take the consumer through an unusual iteration: an event found by the second check, a lap, "
       "a torn read, EAGAIN, a new buffer (empty or replaced), 800 events. Then emit an event "
@@ -308,7 +308,7 @@ const Row kUnusualIterationRows[] = {
       "an unread event."},
      {Asleep{}, after_each(kAllDisturbances, {Emit{1, 70}})},
      kUnusual},
-    {{"E3/swap-at-every-step-after-unusual-rounds", Level::erratum, "E3",
+    {{"E3/swap-at-every-step-after-unusual-iterations", Level::erratum, "E3",
       "resize at every step before a sleep, after an unusual iteration",
       "Take the consumer through an unusual iteration: an event found by the second check, a lap, "
       "a torn read, EAGAIN, a new buffer, 800 events. Then resize and emit an event before each "
@@ -317,7 +317,7 @@ const Row kUnusualIterationRows[] = {
       "the retired buffer."},
      {Asleep{}, after_each(kKnownDisturbances, kResizeAndEmit)},
      kUnusualNotNudged},
-    {{"E24/swap-at-every-step-after-unusual-rounds", Level::erratum, "E24",
+    {{"E24/swap-at-every-step-after-unusual-iterations", Level::erratum, "E24",
       "a resize at every step of a drain, after an unusual iteration",
       "Take the consumer through an unusual iteration: an event found by the second check, a lap, "
       "a torn read, EAGAIN, a new buffer, 800 events. Then emit an event, resize with shifted "

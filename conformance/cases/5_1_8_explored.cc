@@ -56,7 +56,7 @@ const std::vector<Case> kExploredCases = {
         "each access of the consumer.",
         "full-ring", 0.06),
     explored_case(
-        "5.1.8.1-5/explored-tear", "5.1.8.1-5", "an overwrite at every word",
+        "5.1.8.1-5/explored-overwrite", "5.1.8.1-5", "an overwrite at every word",
         "Emit three events, of which one wraps. Overwrite the buffer before each 8-byte word that "
         "the consumer reads of them, with sizes of every kind in the place of the header.",
         "tear", 0.1,

@@ -371,15 +371,16 @@ const Row kRecordRows[] = {
      "Emit the end event on CPU 0, and hold the thread that writes its record before it does. Emit "
      "the end event of the other CPUs meanwhile.",
      kWritesBeforeExit, [](Stage& stage) { return exits_with_all_records(stage, 0); }},
-    {"contract-4/exits-behind-its-last-record", must, "contract-4", "the last record at the end",
+    {"contract-4/exits-after-its-last-record", must, "contract-4", "the last record at the end",
      "Emit the end event on the last of three CPUs, and hold the thread that writes its record "
      "before it does.",
      kWritesBeforeExit, [](Stage& stage) { return exits_with_all_records(stage, 2); }},
-    {"contract-3/a-change-is-told-before-it-sleeps", must, "contract-3", "G record before a sleep",
+    {"contract-3/a-change-is-reported-before-it-sleeps", must, "contract-3",
+     "G record before a sleep",
      "Replace the buffer and emit nothing. Check the report when the consumer sleeps in the next "
      "buffer and none of its threads runs.",
      "The consumer has written the G record by then.", change_is_told},
-    {"E2/no-limit-instead-of-a-second-look", erratum, "E2",
+    {"E2/no-limit-instead-of-a-second-load", erratum, "E2",
      "a long time limit in place of a second check",
      "Emit an event at each access to the metadata page in turn, as in E2/event-at-every-step. "
      "Check the time limit of the sleep that follows.",

@@ -3,9 +3,26 @@
 // All cases, in the order in which they run: from the first call to the most demanding.
 #include "conformance/cases/registry.h"
 
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "conformance/cases/former_ids.h"
 #include "conformance/cases/play.h"
 
 namespace kmes::conformance {
+
+namespace {
+
+void add_former_ids(std::vector<Case>& cases) {
+    for (const FormerId& each : former_ids()) {
+        const auto found = std::ranges::find(cases, each.id, &Case::id);
+        if (found == cases.end()) throw std::logic_error("no case " + std::string(each.id));
+        found->former_id = each.former_id;
+    }
+}
+
+}  // namespace
 
 const std::vector<Case>& all_cases() {
     static const std::vector<Case> cases = [] {
@@ -26,6 +43,7 @@ const std::vector<Case>& all_cases() {
             kUnusualRoundCases, kIndependentCpuCases, kLoadCases, kExploredCases, kNumberCases,
             kMuchCases, kInterruptedAttachCases, kLeakCases, kIdleCases, kStreamCases, kSharedCases,
             kAsPublishedCases, kOneImageCases, kEventImageCases, kPageImageCases);
+        add_former_ids(made);
         return made;
     }();
     return cases;

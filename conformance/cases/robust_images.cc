@@ -499,7 +499,7 @@ const std::vector<Case> kEventImageCases = {
      "Resize. Forge the lengths of a delivered event in the new buffer, in eighteen ways on as "
      "many CPUs. Two CPUs are sound.",
      kNoHarm, Forged{kForgedCpus, while_it_runs, survivor}},
-    {"E7/forged-in-what-is-left-to-drain", robust, "E7", "forged lengths in a replaced buffer",
+    {"E7/forged-in-a-replaced-buffer", robust, "E7", "forged lengths in a replaced buffer",
      "Emit events and resize. Forge the lengths of the second event in the old buffer, in eighteen "
      "ways on as many CPUs. Two CPUs are sound.",
      kNoHarm, Forged{kForgedCpus, while_it_runs, event_of_the_old_buffer}},

@@ -375,7 +375,7 @@ const Row kStoreBufferRows[] = {
      "more buffers. These are empty, hold delivered events, or are replaced between "
      "kmes_attach and the first access.",
      "The consumer has a full barrier after the store there, too.", full_barrier_at_first},
-    {"E1/full-barrier-after-unusual-rounds", Level::erratum, "E1",
+    {"E1/full-barrier-after-unusual-iterations", Level::erratum, "E1",
      "a full barrier after an unusual iteration",
      "Play E1/full-barrier after a sleep that the second check prevented, after a "
      "lap, and after a torn read. Play it after a wait that returned EAGAIN, EINTR "

@@ -211,7 +211,7 @@ const Row kSwitchRows[] = {
      "to a value that the old one had.",
      kOwnNumbers,
      [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::before_it_looks); }},
-    {"E15/nudged-between-two-looks", Level::erratum, "E15",
+    {"E15/nudged-between-two-loads", Level::erratum, "E15",
      "nudges between two checks of the old buffer",
      "Play E15/generation-of-the-old-buffer, with the nudges after the consumer has seen the "
      "change, as it attaches.",

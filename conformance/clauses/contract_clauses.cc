@@ -51,7 +51,7 @@ void add_points(std::vector<Clause>& clauses) {
     clauses.push_back({"contract 3 in time",
                        "The consumer writes all records before it sleeps on that CPU.",
                        {"5.1.8.2-5/sleeps-and-wakes", "contract-3/records-before-it-sleeps",
-                        "contract-3/a-change-is-told-before-it-sleeps"}});
+                        "contract-3/a-change-is-reported-before-it-sleeps"}});
     clauses.push_back({"contract 4 end of a CPU",
                        "The consumer stops a CPU after the end event, and only then.",
                        {"contract-4/nothing-after-the-end", "contract-4/almost-the-end",
@@ -60,7 +60,7 @@ void add_points(std::vector<Clause>& clauses) {
         {"contract 4 exit",
          "The consumer exits with status 0 when all CPUs have ended.",
          {"contract-4/cpu-by-cpu", "contract-4/ended-through-changes", "5.1.5/attach-and-map",
-          "contract-4/exits-with-all-records", "contract-4/exits-behind-its-last-record"}});
+          "contract-4/exits-with-all-records", "contract-4/exits-after-its-last-record"}});
 }
 
 void add_records(std::vector<Clause>& clauses) {
@@ -74,7 +74,7 @@ void add_records(std::vector<Clause>& clauses) {
                        {"5.1.9/gap-of-dropped-events", "5.1.9/gap-before-the-first"}});
     clauses.push_back({"contract record G",
                        "A G record follows every switch, with a value that the field had.",
-                       {"5.1.8.3/grow", "E19/nudged", "E19/swap-with-events-behind-the-mmap"}});
+                       {"5.1.8.3/grow", "E19/nudged", "E19/swap-with-events-after-the-mmap"}});
     clauses.push_back({"contract record R",
                        "An R record needs a reason. The CPU then counts as ended.",
                        {"5.1.6.1/bad-magic-first-byte", "5.1.6.1/reserved-bytes-set",
@@ -106,7 +106,7 @@ void add_liberties(std::vector<Clause>& clauses) {
                        {"5.1.8.3/grow", "5.1.8.3/shrink", "5.1.3/largest-capacity"}});
     clauses.push_back({"contract, resizes",
                        "The number of resizes is unlimited.",
-                       {"5.1.8.4/resizes-under-load", "5.1.8.3-6/closes-what-it-leaves",
+                       {"5.1.8.4/resizes-under-load", "5.1.8.3-6/closes-retired-buffers",
                         "5.1.8.3-6/two-hundred-resizes"}});
     clauses.push_back({"contract, wakes",
                        "Spurious wakes and interrupted waits may occur at any time.",

@@ -15,23 +15,23 @@ void add_sleep_errata(std::vector<Clause>& clauses) {
          "write_pos.",
          {"E1/full-barrier", "E1/full-barrier-on-the-last-cpu", "E1/full-barrier-in-between",
           "E1/full-barrier-later", "E1/full-barrier-at-first", "E1/full-barrier-beside-ended-cpus",
-          "E1/full-barrier-after-unusual-rounds"}});
-    clauses.push_back(
-        {"E2",
-         "The consumer reads futex_counter before the last load of write_pos.",
-         {"E2/event-at-every-step", "E2/event-at-every-step-beside-ended-cpus",
-          "E2/event-at-every-step-of-a-first-sleep", "E2/event-at-the-futex-wait",
-          "E2/event-at-every-step-after-unusual-rounds", "E2/no-limit-instead-of-a-second-look"}});
+          "E1/full-barrier-after-unusual-iterations"}});
+    clauses.push_back({"E2",
+                       "The consumer reads futex_counter before the last load of write_pos.",
+                       {"E2/event-at-every-step", "E2/event-at-every-step-beside-ended-cpus",
+                        "E2/event-at-every-step-of-a-first-sleep", "E2/event-at-the-futex-wait",
+                        "E2/event-at-every-step-after-unusual-iterations",
+                        "E2/no-limit-instead-of-a-second-load"}});
     clauses.push_back(
         {"E3",
          "The consumer loads generation again, with write_pos, before it sleeps.",
          {"E3/swap-at-every-step", "E3/swap-at-every-step-beside-ended-cpus",
           "E3/swap-without-an-event-at-every-step", "E3/asleep-through-a-swap",
-          "E3/swap-elsewhere-at-every-step", "E3/swap-after-a-wake-for-nothing",
+          "E3/swap-elsewhere-at-every-step", "E3/swap-after-a-spurious-wake",
           "E3/swap-after-an-interruption", "E3/swap-after-a-timeout",
-          "E3/swap-after-many-wakes-for-nothing", "E3/swap-before-any-event",
+          "E3/swap-after-many-spurious-wakes", "E3/swap-before-any-event",
           "E3/swap-at-every-step-on-the-last-cpu", "E3/swap-at-every-step-of-thirty-six",
-          "E3/swap-at-every-step-after-unusual-rounds", "E3/all-swapped-and-one-refused",
+          "E3/swap-at-every-step-after-unusual-iterations", "E3/all-swapped-and-one-refused",
           "E3/all-swapped-and-one-ends"}});
     clauses.push_back({"E17", "The consumer waits on a shared futex.", {"E17/shared-futex"}});
 }
@@ -39,7 +39,7 @@ void add_sleep_errata(std::vector<Clause>& clauses) {
 void add_read_errata(std::vector<Clause>& clauses) {
     clauses.push_back({"E4",
                        "The consumer has a fence between the copy and the second load of tail_pos.",
-                       {"E4/data-before-second-look"}});
+                       {"E4/data-before-the-second-load"}});
     clauses.push_back(
         {"E6",
          "The consumer copies an event before the check, or checks after its last use.",
@@ -75,7 +75,7 @@ void add_read_errata(std::vector<Clause>& clauses) {
                         "E7/last-event-forged-while-it-runs",
                         "E7/event-forged-after-a-change",
                         "E7/survivor-forged",
-                        "E7/forged-in-what-is-left-to-drain",
+                        "E7/forged-in-a-replaced-buffer",
                         "E7/forged-across-the-end"}});
     clauses.push_back(
         {"E7 corrupt positions",
@@ -135,27 +135,27 @@ void add_swap_errata(std::vector<Clause>& clauses) {
                        "Any difference of generation is a change.",
                        {"E15/two-swaps-at-once", "E15/two-swaps-without-events",
                         "E15/generation-jumps", "E15/generation-forged",
-                        "E15/generation-of-the-old-buffer", "E15/nudged-between-two-looks"}});
+                        "E15/generation-of-the-old-buffer", "E15/nudged-between-two-loads"}});
     clauses.push_back(
         {"E19",
          "The consumer finds the current buffer, at once or at a nudge, if its own was retired "
          "between mmap and the first load of generation.",
-         {"E19/swap-behind-the-mmap", "E19/swap-with-events-behind-the-mmap", "E19/nudged",
+         {"E19/swap-after-the-mmap", "E19/swap-with-events-after-the-mmap", "E19/nudged",
           "E19/resize-at-every-step-of-an-attach"}});
     clauses.push_back(
         {"E21",
          "The consumer keeps one last sequence number for a CPU, over all its buffers.",
          {"E21/swaps-without-events-between", "E21/lapped-over-a-swap",
-          "E21/event-behind-swaps-without-events", "E21/nothing-survives",
+          "E21/event-after-swaps-without-events", "E21/nothing-survives",
           "E21/torn-while-it-finds-its-place", "E21/lapped-in-part-while-it-finds-its-place",
-          "E21/torn-to-a-plausible-header-while-it-scans", "5.1.8.3-5/nothing-twice",
+          "E21/torn-to-a-plausible-header-while-it-scans", "5.1.8.3-5/no-event-twice",
           "E21/full-of-the-smallest-survivors", "E21/new-over-the-first-that-it-scans"}});
     clauses.push_back(
         {"E24",
          "The consumer loads write_pos of the old buffer again after generation has changed.",
-         {"E24/swap-at-every-step", "E24/swap-at-every-step-of-an-empty-round",
-          "E24/swap-at-every-step-after-unusual-rounds", "E24/full-of-the-smallest-as-it-looks",
-          "E24/refused-at-every-step"}});
+         {"E24/swap-at-every-step", "E24/swap-at-every-step-of-an-empty-iteration",
+          "E24/swap-at-every-step-after-unusual-iterations",
+          "E24/full-ring-at-its-load-of-generation", "E24/refused-at-every-step"}});
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
 // The clause table for a person. Knows no terminal.
-#include <algorithm>
 
 #include "conformance/cases/registry.h"
 #include "conformance/clauses/clauses.h"
@@ -11,15 +10,8 @@ namespace kmes::conformance {
 
 namespace {
 
-const Case* find_by_id(std::string_view id) {
-    const std::vector<Case>& cases = all_cases();
-    const auto found =
-        std::find_if(cases.begin(), cases.end(), [id](const Case& each) { return each.id == id; });
-    return found == cases.end() ? nullptr : &*found;
-}
-
 void print_case(std::ostream& out, std::string_view id) {
-    const Case* found = find_by_id(id);
+    const Case* found = find_case(all_cases(), id);
     out << "    " << id;
     if (found != nullptr) out << "  (" << level_name(found->level) << ")  " << found->title;
     out << "\n";

@@ -113,8 +113,8 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
          "The consumer continues at tail_pos after a lap, and not beyond it.",
          {"5.1.8.1-2/lapped-moves-to-tail", "5.1.8.1-2/explored-burst",
           "5.1.8.1-2/lapped-many-times", "5.1.8.1-2/lapped-by-small-events",
-          "5.1.8.1-2/lapped-by-one-event", "5.1.8.1-2/lapped-between-two-looks",
-          "5.1.8.1-2/lapped-in-part-between-two-looks", "5.1.8.1-2/overtaken-amid-a-backlog"}});
+          "5.1.8.1-2/lapped-by-one-event", "5.1.8.1-2/lapped-between-two-loads",
+          "5.1.8.1-2/lapped-in-part-between-two-loads", "5.1.8.1-2/overtaken-amid-a-backlog"}});
     clauses.push_back({"5.1.8.1 step 4",
                        "The event is at read_pos & (capacity - 1), in one piece.",
                        {"5.1.4/wrap-at-every-byte", "event-model/every-small-size",
@@ -123,30 +123,30 @@ void add_drain_clauses(std::vector<Clause>& clauses) {
         {"5.1.8.1 step 5",
          "The consumer loads tail_pos again and discards an event that tail_pos has passed.",
          {"5.1.8.1-5/torn-in-the-middle",
-          "5.1.8.1-5/explored-tear",
+          "5.1.8.1-5/explored-overwrite",
           "5.1.8.1-5/torn-by-2-gibibytes",
           "5.1.8.1-5/torn-by-4-gibibytes",
           "5.1.8.1-5/torn-at-the-end",
           "5.1.8.1-5/burst-torn-in-part",
           "5.1.8.1-5/torn-by-one-event",
-          "5.1.8.1-5/lapped-at-every-look",
-          "5.1.8.1-5/torn-by-what-is-not-published",
-          "5.1.8.1-5/torn-wherever-it-lies",
-          "5.1.8.1-5/end-lapped-at-every-look",
+          "5.1.8.1-5/lapped-at-every-load",
+          "5.1.8.1-5/torn-by-an-unpublished-event",
+          "5.1.8.1-5/torn-at-the-end-of-the-region",
+          "5.1.8.1-5/end-lapped-at-every-load",
           "5.1.8.1-5/torn-where-positions-pass-a-border",
           "5.1.8.1-5/backlog-torn-in-part",
           "5.1.8.1-5/large-event-torn",
-          "5.1.8.1-5/large-event-lapped-behind-every-look",
+          "5.1.8.1-5/large-event-lapped-after-every-load",
           "5.1.8.1-5/backlog-torn-on-the-way",
           "5.1.8.1-5/very-large-event-torn",
           "5.1.8.1-5/largest-event-torn",
-          "5.1.8.1-5/torn-reads-leave-nothing",
+          "5.1.8.1-5/torn-reads-are-released",
           "5.1.8.1-5/overtaken-again-and-again",
           "5.1.8.1-5/torn-again-and-again",
           "5.1.8.1-5/torn-at-the-last-access",
           "5.1.8.1-5/torn-one-by-one",
-          "5.1.8.1-5/long-type-lapped-behind-every-look",
-          "5.1.8.1-5/without-payload-lapped-behind-every-look",
+          "5.1.8.1-5/long-type-lapped-after-every-load",
+          "5.1.8.1-5/without-payload-lapped-after-every-load",
           "5.1.8.1-5/torn-by-a-pending-batch"}});
     clauses.push_back(
         {"5.1.8.1 step 6",
@@ -184,8 +184,8 @@ void add_wait_clauses(std::vector<Clause>& clauses) {
         {"5.1.8.2 step 6",
          "The consumer returns to the drain loop after a wake, whatever its cause.",
          {"5.1.8.2-6/spurious-wakes", "5.1.8.2/spurious-wake-at-every-step",
-          "5.1.8.2-6/event-after-a-wake-for-nothing", "5.1.8.2-6/event-after-an-interruption",
-          "5.1.8.2-6/event-after-a-timeout", "5.1.8.2-6/event-after-many-wakes-for-nothing",
+          "5.1.8.2-6/event-after-a-spurious-wake", "5.1.8.2-6/event-after-an-interruption",
+          "5.1.8.2-6/event-after-a-timeout", "5.1.8.2-6/event-after-many-spurious-wakes",
           "5.1.8.2-6/event-after-many-interruptions", "5.1.8.2-6/event-after-many-timeouts",
           "5.1.8.2/delivers-when-woken", "5.1.8.2/delivers-on-any-cpu"}});
 }
@@ -199,7 +199,7 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
           "5.1.8.3/one-cpu-is-two-changes-behind", "5.1.8.3/swap-beside-a-busy-cpu"}});
     clauses.push_back({"5.1.8.3 step 1",
                        "The consumer keeps the last sequence number over the change.",
-                       {"5.1.8.3-5/nothing-twice", "5.1.8.3-5/twenty-thousand-survivors",
+                       {"5.1.8.3-5/no-event-twice", "5.1.8.3-5/twenty-thousand-survivors",
                         "5.1.8.3-5/seventy-thousand-survivors"}});
     clauses.push_back(
         {"5.1.8.3 steps 2 to 4",
@@ -208,13 +208,13 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
     clauses.push_back({"5.1.8.3 step 5",
                        "The consumer continues after the last sequence number, and neither repeats "
                        "nor omits an event.",
-                       {"5.1.8.3-5/nothing-twice", "5.1.8.3/grow", "5.1.8.3-5/gap-over-a-swap",
+                       {"5.1.8.3-5/no-event-twice", "5.1.8.3/grow", "5.1.8.3-5/gap-over-a-swap",
                         "5.1.8.3-5/gap-of-2-to-the-31-events-over-a-swap",
                         "5.1.8.3-5/clock-set-back-over-a-swap"}});
     clauses.push_back(
         {"5.1.8.3 step 6",
          "The consumer closes the old fd and removes the old mapping.",
-         {"5.1.8.3-6/closes-what-it-leaves", "5.1.8.3-6/two-hundred-resizes",
+         {"5.1.8.3-6/closes-retired-buffers", "5.1.8.3-6/two-hundred-resizes",
           "5.1.8.3-6/two-hundred-empty-resizes", "5.1.8.3-6/eighty-resizes-on-the-way",
           "5.1.8.3-6/eighty-resizes-beside-an-ended-cpu", "5.1.8.3-6/eighty-changes-of-one-cpu",
           "5.1.8.3-6/eighty-resizes-beside-a-refused-cpu"}});

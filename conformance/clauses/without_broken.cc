@@ -17,9 +17,9 @@ constexpr std::string_view kNobody = "it shows what no consumer can prevent";
 
 const std::vector<CaseWithoutBroken>& cases_without_broken() {
     static const std::vector<CaseWithoutBroken> cases = {
-        {"5.1.8.1-2/lapped-in-part-between-two-looks",
+        {"5.1.8.1-2/lapped-in-part-between-two-loads",
          "the broken testees are meant for the case of a whole lap"},
-        {"E4/data-before-second-look",
+        {"E4/data-before-the-second-load",
          "x86-64 keeps loads in order: what it would fail cannot go wrong on this machine"},
         {"contract-1/hole-in-the-cpus",
          "form D alone has holes, and these testees are of form A; a test has a broken twin"},

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -93,17 +92,14 @@ Loaded load_for_run(const std::string& path, const std::vector<std::string>& tes
     Loaded loaded;
     loaded.status = load_file(path, tools, loaded.file);
     if (loaded.status != kExitClean) return loaded;
-    const auto found = std::find_if(tools.cases.begin(), tools.cases.end(), [&](const Case& each) {
-        return each.id == loaded.file.case_id;
-    });
-    if (found == tools.cases.end()) {
+    loaded.the_case = find_case(tools.cases, loaded.file.case_id);
+    if (loaded.the_case == nullptr) {
         loaded.status = say(tools, kExitUsage,
                             fmt::format("{}: case is \"{}\", which this suite does not have; "
                                         "--list names those that it has",
                                         printable(path), printable(loaded.file.case_id)));
         return loaded;
     }
-    loaded.the_case = &*found;
     if (loaded.file.settings.schedule && loaded.file.settings.schedule->left_out != 0) {
         loaded.status =
             say(tools, kExitUsage,
@@ -113,8 +109,8 @@ Loaded load_for_run(const std::string& path, const std::vector<std::string>& tes
                             printable(loaded.file.case_id)));
         return loaded;
     }
-    if (loaded.file.settings.schedule && found->schedule_problem) {
-        const std::string wrong = found->schedule_problem(*loaded.file.settings.schedule);
+    if (loaded.file.settings.schedule && loaded.the_case->schedule_problem) {
+        const std::string wrong = loaded.the_case->schedule_problem(*loaded.file.settings.schedule);
         if (!wrong.empty()) {
             loaded.status = say(tools, kExitUsage,
                                 fmt::format("{}: schedule: {}", printable(path), printable(wrong)));

@@ -208,6 +208,15 @@ TEST_F(CommandsTest, ReplayRunsAsTheFileSays) {
     EXPECT_THAT(out_.str(), HasSubstr("testee   ./consumer 'a b'\n"));
 }
 
+TEST_F(CommandsTest, AFileMayHaveTheFormerIdOfItsCase) {
+    const std::string path = save(cases_[0], std::nullopt);
+    cases_[0].former_id = cases_[0].id;
+    cases_[0].id = "5.1.8.2/later";
+    EXPECT_EQ(replay_command(path, {}, tools()), kExitClean);
+    EXPECT_EQ(ran_, &cases_[0]);
+    EXPECT_EQ(runs_, 1);
+}
+
 // A case can say what is wrong with a schedule, and can describe its moves.
 TEST_F(CommandsTest, AScheduleThatIsNotOfItsCaseIsRefused) {
     cases_[0].schedule_problem = [](const Schedule& schedule) {

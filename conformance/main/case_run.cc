@@ -277,7 +277,7 @@ class Run {
     int open_known_failures() {
         if (options_.known_failures.empty()) return 0;
         const bool is_fixed = options_.fix_known_failures;
-        const std::string error = known_.read(options_.known_failures, is_fixed);
+        const std::string error = known_.read(around_.cases, options_.known_failures, is_fixed);
         if (!error.empty()) return say(around_, kExitUsage, error);
         if (!is_fixed) return 0;
         if (report_.shard)

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <sstream>
 
 #include "conformance/report/input_file.h"
@@ -24,13 +23,12 @@ CaseList read_case_list(const std::string& path, const std::vector<Case>& cases)
         if (line.ends_with('\r')) line.pop_back();
         if (line.empty() || line.front() == '#') continue;
         const std::string id = line.substr(0, line.find(' '));
-        const bool is_known = std::any_of(cases.begin(), cases.end(),
-                                          [&id](const Case& each) { return each.id == id; });
-        if (!is_known) {
+        const Case* const known = find_case(cases, id);
+        if (known == nullptr) {
             list.error = fmt::format("{}: there is no case \"{}\"", printable(path), printable(id));
             return list;
         }
-        list.ids.insert(id);
+        list.ids.emplace(known->id);
     }
     return list;
 }

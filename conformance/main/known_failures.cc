@@ -59,7 +59,8 @@ std::string without_numbers(std::string_view text) {
     return out;
 }
 
-std::string KnownFailures::read(const std::string& path, bool may_be_missing) {
+std::string KnownFailures::read(const std::vector<Case>& cases, const std::string& path,
+                                bool may_be_missing) {
     path_ = path;
     const InputFile file = read_input_file(path, kMaximumFileBytes);
     if (file.is_missing && may_be_missing) return "";
@@ -81,7 +82,9 @@ std::string KnownFailures::read(const std::string& path, bool may_be_missing) {
             return fmt::format(
                 "{}:{}: expected a case id, the clause in brackets and the message, not \"{}\"",
                 printable(path), number, printable(line.substr(0, 80)));
-        lines_.push_back({line.substr(0, space), rest});
+        std::string id = line.substr(0, space);
+        if (const Case* const known = find_case(cases, id)) id = known->id;
+        lines_.push_back({id, rest});
         if (!ids.insert(lines_.back().id).second)
             return fmt::format("{}:{}: the case \"{}\" is listed twice", printable(path), number,
                                printable(lines_.back().id));

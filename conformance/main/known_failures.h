@@ -21,7 +21,7 @@ class KnownFailures {
   public:
     // Returns an empty string, or one line that says what is wrong. A missing file is an error
     // unless `may_be_missing`.
-    std::string read(const std::string& path, bool may_be_missing);
+    std::string read(const std::vector<Case>& cases, const std::string& path, bool may_be_missing);
 
     // Marks the failures of the report that are listed with their message. Returns one line for
     // each listed case that passed, that failed with another message, or that `cases` does not

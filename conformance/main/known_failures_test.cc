@@ -93,6 +93,22 @@ TEST(KnownFailures, AreRewritten) {
     EXPECT_EQ(read_file(folder.file("new")), "E9/e [E9] torn\n");
 }
 
+TEST(KnownFailures, MayHaveTheFormerIdOfACase) {
+    const Folder folder;
+    const std::string list = folder.file("known");
+    write_file(list, "E3/before [E9] lost\n5.1.6/b [E9] lost\n");
+    ReportShell shell;
+    shell.cases[3].former_id = "E3/before";
+    shell.failures = {{"E3/d", "lost"}};
+    EXPECT_EQ(shell.test({"--known-failures", list, "--filter", "E3/*"}), 0);
+    EXPECT_EQ(shell.error.str(), "");
+    EXPECT_EQ(shell.test({"--known-failures", list, "--fix-known-failures"}), 0);
+    EXPECT_EQ(read_file(list), "E3/d [E9] lost\n");
+    write_file(list, "E3/before [E9] lost\nE3/d [E9] lost\n");
+    EXPECT_EQ(shell.test({"--known-failures", list}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("known:2: the case \"E3/d\" is listed twice"));
+}
+
 TEST(KnownFailures, SayWhatIsWrongWithTheList) {
     const Folder folder;
     const std::string list = folder.file("known");

@@ -85,10 +85,13 @@ int explain_case(const Options& options, const Surroundings& around) {
     if (found == nullptr) return say_no_such_case(options.explain, around);
     std::string published = published_place(found->clause, other_layout());
     if (!published.empty()) published = "published:   " + published + "\n";
+    std::string former(found->former_id);
+    if (!former.empty()) former = "former id:   " + former + "\n";
     around.out << fmt::format(
-        "{}\n\nlevel:       {}\nclause:      {}\n{}title:       {}\n\nwhat is done: {}\n\nwhat is "
+        "{}\n{}\nlevel:       {}\nclause:      {}\n{}title:       {}\n\nwhat is done: {}\n\nwhat "
+        "is "
         "right: {}\n",
-        found->id, level_name(found->level), found->clause, published, found->title,
+        found->id, former, level_name(found->level), found->clause, published, found->title,
         found->description, found->expectation);
     return finish_output(around, kExitClean);
 }

@@ -38,8 +38,11 @@ std::string_view asks_for(Demand demand) {
 namespace {
 
 // `*` matches a slash too: an id is a name, not a path.
-bool matches(const std::string& pattern, std::string_view id) {
-    return ::fnmatch(pattern.c_str(), std::string(id).c_str(), 0) == 0;
+bool matches(const std::string& pattern, const Case& the_case) {
+    const auto matches_id = [&pattern](std::string_view id) {
+        return !id.empty() && ::fnmatch(pattern.c_str(), std::string(id).c_str(), 0) == 0;
+    };
+    return matches_id(the_case.id) || matches_id(the_case.former_id);
 }
 
 // " (nearest: ...)"; or, for the name of a clause, the pattern of its cases. Empty: nothing is
@@ -54,7 +57,7 @@ std::string meant_by(const std::vector<Case>& cases, const std::string& pattern)
 
 std::string no_match(const std::vector<Case>& cases, const std::string& pattern, Level level) {
     for (const Case& other : cases) {
-        if (!matches(pattern, other.id)) continue;
+        if (!matches(pattern, other)) continue;
         if (other.level <= level) {
             return fmt::format(
                 "--filter \"{}\" matches only cases that need another option; add {}",
@@ -70,7 +73,7 @@ std::string no_match(const std::vector<Case>& cases, const std::string& pattern,
 
 std::string leaves_out_none(const std::vector<Case>& cases, const std::string& pattern) {
     const bool is_known =
-        std::ranges::any_of(cases, [&](const Case& each) { return matches(pattern, each.id); });
+        std::ranges::any_of(cases, [&](const Case& each) { return matches(pattern, each); });
     if (is_known)
         return fmt::format("--without \"{}\" matches only cases that would not run anyway",
                            printable(pattern));
@@ -84,10 +87,10 @@ class Matcher {
     explicit Matcher(const std::vector<std::string>& patterns)
         : patterns_(patterns), used_(patterns.size(), false) {}
 
-    bool matches(std::string_view id) {
+    bool matches(const Case& the_case) {
         bool any = false;
         for (std::size_t i = 0; i < patterns_.size(); ++i) {
-            if (!conformance::matches(patterns_[i], id)) continue;
+            if (!conformance::matches(patterns_[i], the_case)) continue;
             used_[i] = true;
             any = true;
         }
@@ -148,8 +151,8 @@ Selection select_cases(const std::vector<Case>& cases, const CasePatterns& patte
     for (const Case& candidate : cases) {
         if (candidate.level > level) continue;
         if (settings != nullptr && !is_demanded(candidate, *settings)) continue;
-        if (!only.matches(candidate.id) && !patterns.only.empty()) continue;
-        if (!without.matches(candidate.id)) selection.cases.push_back(&candidate);
+        if (!only.matches(candidate) && !patterns.only.empty()) continue;
+        if (!without.matches(candidate)) selection.cases.push_back(&candidate);
     }
     if (const std::string* unused = only.unused())
         selection.error = no_match(cases, *unused, level);
@@ -168,12 +171,6 @@ void shuffle_cases(std::vector<const Case*>& cases, std::uint64_t seed) {
     for (std::size_t left = cases.size(); left > 1; --left) {
         std::swap(cases[left - 1], cases[random() % left]);
     }
-}
-
-const Case* find_case(const std::vector<Case>& cases, std::string_view id) {
-    const auto found = std::find_if(cases.begin(), cases.end(),
-                                    [id](const Case& candidate) { return candidate.id == id; });
-    return found == cases.end() ? nullptr : &*found;
 }
 
 bool is_of_clause(std::string_view name, std::string_view clause) {

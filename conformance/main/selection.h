@@ -29,17 +29,14 @@ struct CasePatterns {
 // The option that includes such cases. Empty: none, they are always included.
 std::string_view asks_for(Demand demand);
 
-// Selects the cases up to `level` whose id matches a pattern of `only` and none of `without`.
-// `settings`, if not null, further restricts them (is_demanded). It is an error if a pattern
-// matches no case or excludes none, or if no case is left.
+// Selects the cases up to `level` whose id or former id matches a pattern of `only` and none of
+// `without`. `settings`, if not null, further restricts them (is_demanded). It is an error if a
+// pattern matches no case or excludes none, or if no case is left.
 Selection select_cases(const std::vector<Case>& cases, const CasePatterns& patterns, Level level,
                        const StageSettings* settings);
 
 // Shuffles the cases. The order depends only on `seed`, on every machine.
 void shuffle_cases(std::vector<const Case*>& cases, std::uint64_t seed);
-
-// Returns nullptr if there is no such case.
-const Case* find_case(const std::vector<Case>& cases, std::string_view id);
 
 // True if `name` is the clause or a part of it: 5.1.8.1-2 is a part of 5.1.8.1 and of 5.1.8.
 bool is_of_clause(std::string_view name, std::string_view clause);

@@ -34,6 +34,27 @@ TEST(Program, RunsWhatIsUpToTheLevel) {
     EXPECT_EQ(shell.error.str(), "");
 }
 
+TEST(Program, TakesTheFormerIdOfACase) {
+    Shell shell;
+    shell.cases[1].former_id = "5.1.8.3/looks";
+    EXPECT_EQ(shell.test({"--filter", "5.1.8.3/looks"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.8.3/checks"));
+    EXPECT_EQ(shell.test({"--filter", "*/looks"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.8.3/checks"));
+    EXPECT_EQ(shell.test({"--without", "5.1.8.3/looks"}), 0);
+    EXPECT_THAT(shell.ran, ElementsAre("5.1.5/maps", "E21/twice"));
+    EXPECT_EQ(shell.run({"--explain", "5.1.8.3/looks"}), 0);
+    EXPECT_THAT(shell.out.str(), HasSubstr("5.1.8.3/checks\nformer id:   5.1.8.3/looks\n"));
+    EXPECT_EQ(shell.run({"--explain", "5.1.5/maps"}), 0);
+    EXPECT_THAT(shell.out.str(), Not(HasSubstr("former id")));
+    const Folder folder;
+    const std::string list = folder.file("list");
+    write_file(list, "5.1.8.3/looks a reason\n");
+    shell.fail_case("5.1.8.3/checks", Verdict::unsupported);
+    EXPECT_EQ(shell.test({"--expect-unsupported", list}), 0);
+    EXPECT_EQ(shell.error.str(), "");
+}
+
 TEST(Program, LeavesOutWhatIsNotAskedFor) {
     Shell shell;
     shell.cases[0].demand = Demand::explored;
@@ -221,7 +242,15 @@ TEST(Program, FindsMistakesInTheListOfCases) {
     Shell shell;
     shell.cases.push_back(shell.cases[0]);
     EXPECT_EQ(shell.test(), 3);
-    EXPECT_THAT(shell.error.str(), HasSubstr("5.1.5/maps stands in it twice"));
+    EXPECT_THAT(shell.error.str(), HasSubstr("5.1.5/maps is in it twice"));
+}
+
+TEST(CheckCases, WantsAFormerIdOnce) {
+    std::vector<Case> cases = {case_of("5.1.5/maps", Level::must), case_of("E1/x", Level::must)};
+    cases[1].former_id = "E1/y";
+    EXPECT_EQ(check_cases(cases), "");
+    cases[1].former_id = "5.1.5/maps";
+    EXPECT_EQ(check_cases(cases), "5.1.5/maps, the former id of E1/x, is in it twice");
 }
 
 TEST(CheckCases, WantsIdsTextsAndAFunction) {

@@ -27,13 +27,23 @@ bool is_well_formed(std::string_view id) {
 
 }  // namespace
 
+const Case* find_case(const std::vector<Case>& cases, std::string_view id) {
+    if (id.empty()) return nullptr;
+    const auto found = std::find_if(cases.begin(), cases.end(), [id](const Case& each) {
+        return each.id == id || each.former_id == id;
+    });
+    return found == cases.end() ? nullptr : &*found;
+}
+
 std::string check_cases(const std::vector<Case>& cases) {
     if (cases.empty()) return "it is empty";
     std::set<std::string_view> seen;
     for (const Case& each : cases) {
         const std::string id(each.id);
         if (!is_well_formed(each.id)) return "\"" + id + "\" is no id; expected <clause>/<slug>";
-        if (!seen.insert(each.id).second) return id + " stands in it twice";
+        if (!seen.insert(each.id).second) return id + " is in it twice";
+        if (!each.former_id.empty() && !seen.insert(each.former_id).second)
+            return std::string(each.former_id) + ", the former id of " + id + ", is in it twice";
         if (each.clause.empty()) return id + " has no clause";
         if (each.title.empty()) return id + " has no title";
         if (each.description.empty()) return id + " has no description";

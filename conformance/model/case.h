@@ -32,7 +32,7 @@ using CaseFunction = std::function<CaseOutcome(Stage&)>;
 
 // One case. The texts are static.
 struct Case {
-    std::string_view id;  // `<clause>/<slug>`, unique, stable forever: case-ids.txt pins it
+    std::string_view id;  // `<clause>/<slug>`, unique; case-ids.txt pins it
     Level level = Level::must;
     std::string_view clause;       // the clause that it tests: "5.1.8.1-2", "E21", "contract-3"
     std::string_view title;        // a few words, for --list
@@ -46,10 +46,15 @@ struct Case {
     // for it (empty: there is none). The second describes a move of such a schedule in words.
     std::function<std::string(const Schedule&)> schedule_problem = nullptr;
     std::function<std::string(const Move&)> describe_move = nullptr;
+    // The earlier id of the case, which works forever in place of `id`. Empty: there was none.
+    std::string_view former_id = {};
 };
 
-// Returns a mistake in this list: an id without a clause, a duplicate id, an empty text. Empty:
-// there is none.
+// Returns the case with this id or former id, or nullptr.
+const Case* find_case(const std::vector<Case>& cases, std::string_view id);
+
+// Returns a mistake in this list: an id without a clause, a duplicate or former id that another
+// case has, an empty text. Empty: there is none.
 std::string check_cases(const std::vector<Case>& cases);
 
 // Whether these settings include the case.

@@ -112,14 +112,14 @@ std::vector<Mistake> changing() {
         {"asks-for-generation-last", {"E10"}, {"E24/swap-at-every-step"}, {}},
         {"caches-generation", {"E3", "5.1.8.3"}, {"5.1.8.3/grow", "E19/nudged"}, {}},
         {"generation-plus-one", {"E3", "E15", "5.1.8.3"}, {"E15/two-swaps-at-once"}, {}},
-        {"delivers-survivors-again", {"E21"}, {"5.1.8.3-5/nothing-twice"}, {}},
+        {"delivers-survivors-again", {"E21"}, {"5.1.8.3-5/no-event-twice"}, {}},
         {"last-sequence-of-one-buffer", {"E21"}, {"E21/swaps-without-events-between"}, {}},
         {"skips-the-new-buffer",
          {"5.1.8.2-2", "5.1.8.3-5"},
          {"E15/two-swaps-at-once", "E21/lapped-over-a-swap"},
          {}},
         {"keeps-its-position", {"E11", "5.1.8.2-2"}, {"E11/positions-begin-at-zero"}, {}},
-        {"leaks-buffers", {"5.1.8.3-6"}, {"5.1.8.3-6/closes-what-it-leaves"}, {}},
+        {"leaks-buffers", {"5.1.8.3-6"}, {"5.1.8.3-6/closes-retired-buffers"}, {}},
         {"silent-about-generations", {"contract-records"}, {"5.1.8.3/grow"}, {}},
     };
 }

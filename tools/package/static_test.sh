@@ -11,7 +11,7 @@ set -uo pipefail
 HERE=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly HERE
 # Attach, overwrite, and single accesses, which need Zydis for decoding and libdw for source lines.
-readonly CASES=(5.1.5/attach-and-map 5.1.8.1-2/lapped-between-two-looks E2/event-at-every-step)
+readonly CASES=(5.1.5/attach-and-map 5.1.8.1-2/lapped-between-two-loads E2/event-at-every-step)
 failures=0
 
 fail() {
