@@ -37,7 +37,7 @@ class Pair {
   public:
     explicit Pair(std::uint64_t payload_bytes) : payload_(payload_bytes), room_(256 << 10) {
         entries_.assign(kBatchEvents, {kType, payload_});
-        thread_ = std::thread([this] { read_while_told(); });
+        thread_ = std::thread([this] { read_until_stopped(); });
     }
 
     ~Pair() {
@@ -105,7 +105,7 @@ class Pair {
         return true;
     }
 
-    void read_while_told() {
+    void read_until_stopped() {
         while (!is_ended_.load(std::memory_order_relaxed)) {
             if (!may_read_.load(std::memory_order_acquire)) {
                 std::this_thread::yield();

@@ -106,7 +106,7 @@ class Emitter {
               for (std::uint64_t done = 0; done < capacity_bytes;
                    done += record_bytes(kResizePayloadBytes))
                   ring_->emit();
-              emit_while_told();
+              emit_until_stopped();
           }) {
         while (!is_full_.load()) std::this_thread::yield();
     }
@@ -136,7 +136,7 @@ class Emitter {
 
   private:
     // Odd rounds are measured. The emitter answers a new round between two events.
-    void emit_while_told() {
+    void emit_until_stopped() {
         std::uint64_t last = now_ns(), longest = 0;
         long before = preemptions();
 

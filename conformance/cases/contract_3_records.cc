@@ -175,9 +175,9 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
 }
 
 // Adds the threads that access the metadata page of CPU 0 until `events` events are delivered.
-void note_lookers(Stage& stage, std::set<pid_t>& lookers, std::uint64_t events) {
-    stage.guards().guard(0, 0, 1, [&lookers](const GuardHit& hit) {
-        lookers.insert(hit.tid);
+void note_loaders(Stage& stage, std::set<pid_t>& loaders, std::uint64_t events) {
+    stage.guards().guard(0, 0, 1, [&loaders](const GuardHit& hit) {
+        loaders.insert(hit.tid);
         return AtGuard::step;
     });
     emit_some(stage, 0, events, 100);
@@ -191,12 +191,12 @@ CaseOutcome records_pile_up(Stage& stage) {
     constexpr std::uint64_t kCapacity = std::uint64_t{1} << 20;
     constexpr std::uint64_t kSmall = 40;
     constexpr std::chrono::milliseconds kHeld{600};
-    std::set<pid_t> lookers;
-    WriterHold hold(stage, [&lookers](pid_t tid) { return lookers.contains(tid); });
+    std::set<pid_t> loaders;
+    WriterHold hold(stage, [&loaders](pid_t tid) { return loaders.contains(tid); });
     set_up_one_cpu(stage, kCapacity);
     stage.start();
     stage.wait_asleep();
-    note_lookers(stage, lookers, 2);
+    note_loaders(stage, loaders, 2);
     for (const std::uint32_t events : {256, 257, 300, 5000}) {
         if (stage.testee().has_ended(0)) break;
         emit_some(stage, 0, 1, 100);
@@ -211,7 +211,7 @@ CaseOutcome records_pile_up(Stage& stage) {
 }
 
 // The number of G records of CPU 0.
-std::size_t changes_told(const Stage& stage) {
+std::size_t reported_changes(const Stage& stage) {
     const std::vector<Record>& records = stage.testee().records().records();
     return static_cast<std::size_t>(
         std::count_if(records.begin(), records.end(), [](const Record& record) {
@@ -220,62 +220,63 @@ std::size_t changes_told(const Stage& stage) {
 }
 
 // If every thread is blocked, no record can still come.
-bool tells_the_change(Stage& stage, std::size_t told_before) {
-    constexpr int kLooks = 100;
+bool reports_the_change(Stage& stage, std::size_t reported_before) {
+    constexpr int kChecks = 100;
     constexpr int kAgree = 3;
     int blocked = 0;
-    for (int look = 0; look < kLooks && blocked < kAgree; ++look) {
+    for (int check = 0; check < kChecks && blocked < kAgree; ++check) {
         stage.waits().let_run(2);
         if (stage.testee().tracer().inspect().all_blocked && stage.wait_log().asleep(0)) ++blocked;
         stage.rings().spurious_wake(1);  // reads the report
-        if (changes_told(stage) > told_before || stage.testee().has_ended(0)) return true;
+        if (reported_changes(stage) > reported_before || stage.testee().has_ended(0)) return true;
         stage.wait_asleep();
     }
     return blocked < kAgree;
 }
 
-// As tells_the_change, while a thread that writes another's records is held: the other must wait
+// As reports_the_change, while a thread that writes another's records is held: the other must wait
 // for it.
-bool waits_for_the_record(Stage& stage, WriterHold& hold, std::size_t told_before,
+bool waits_for_the_record(Stage& stage, WriterHold& hold, std::size_t reported_before,
                           std::uint64_t sleeps_before) {
     constexpr std::chrono::milliseconds kHeld{200};
     const auto sleeps = [&] {
         return stage.wait_log().sleeps(0) > sleeps_before && stage.wait_log().asleep(0);
     };
-    const auto is_told = [&] {
+    const auto is_reported = [&] {
         stage.rings().spurious_wake(1);  // reads the report
-        return changes_told(stage) > told_before;
+        return reported_changes(stage) > reported_before;
     };
     // The reader may sleep before the writer comes to write.
-    if (!hold.wait_held(1)) return !sleeps() || is_told();
+    if (!hold.wait_held(1)) return !sleeps() || is_reported();
     bool waits = true;
     hold.keep_while(
         [&] {
-            if (sleeps()) waits = is_told();
+            if (sleeps()) waits = is_reported();
             return waits && !stage.testee().has_ended(0);
         },
         kHeld);
     return waits;
 }
 
-CaseOutcome change_is_told(Stage& stage) {
+CaseOutcome change_is_reported(Stage& stage) {
     constexpr int kChanges = 4;
-    std::set<pid_t> lookers;
-    WriterHold hold(stage, [&lookers](pid_t tid) { return lookers.contains(tid); });
+    std::set<pid_t> loaders;
+    WriterHold hold(stage, [&loaders](pid_t tid) { return loaders.contains(tid); });
     set_up_cpus(stage, kTwoCpus);
     stage.start();
     for (int change = 0; change < kChanges; ++change) {
         stage.wait_asleep();
         if (stage.testee().has_ended(0)) break;
-        note_lookers(stage, lookers, 1);
+        note_loaders(stage, loaders, 1);
         stage.rings().spurious_wake(1);
         stage.wait_asleep();
-        const std::size_t told = changes_told(stage);
+        const std::size_t reported = reported_changes(stage);
         const std::uint64_t sleeps = stage.wait_log().sleeps(0);
         stage.rings().swap(0, SwapSpec{stage.capacity_bytes()});
-        const bool waits = change < kChanges / 2 || waits_for_the_record(stage, hold, told, sleeps);
+        const bool waits =
+            change < kChanges / 2 || waits_for_the_record(stage, hold, reported, sleeps);
         stage.wait_asleep();
-        if (waits && tells_the_change(stage, told)) continue;
+        if (waits && reports_the_change(stage, reported)) continue;
         stage.findings().blame(
             "contract-3",
             "CPU 0: the consumer sleeps in the next buffer without a G record; expected a "
@@ -379,7 +380,7 @@ const Row kRecordRows[] = {
      "G record before a sleep",
      "Replace the buffer and emit nothing. Check the report when the consumer sleeps in the next "
      "buffer and none of its threads runs.",
-     "The consumer has written the G record by then.", change_is_told},
+     "The consumer has written the G record by then.", change_is_reported},
     {"E2/no-limit-instead-of-a-second-load", erratum, "E2",
      "a long time limit in place of a second check",
      "Emit an event at each access to the metadata page in turn, as in E2/event-at-every-step. "

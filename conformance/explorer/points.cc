@@ -130,10 +130,9 @@ std::vector<AccessPoint> points_of(const std::vector<TraceEntry>& trace, std::ui
     for (const TraceEntry& entry : trace) {
         const AccessPoint& point = entry.point;
         if (point.phase < first_phase || is_static_field(point)) continue;
-        const bool is_telling =
-            density == Density::all || point.occurrence <= kFirstOccurrences ||
-            point.occurrence + kLastOccurrences > count[without_occurrence(point)];
-        if (!is_telling) continue;
+        const bool is_kept = density == Density::all || point.occurrence <= kFirstOccurrences ||
+                             point.occurrence + kLastOccurrences > count[without_occurrence(point)];
+        if (!is_kept) continue;
         if (is_data(point) && density == Density::thinned) {
             run_of_data.push_back(point);
             continue;

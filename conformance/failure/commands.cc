@@ -250,7 +250,7 @@ class Player {
     }
 
     // Plays for the trace, with every access recorded.
-    std::optional<CaseOutcome> play_told(const Schedule& schedule, std::uint32_t times) {
+    std::optional<CaseOutcome> play_recorded(const Schedule& schedule, std::uint32_t times) {
         StageSettings settings = loaded_.settings;
         settings.schedule = schedule;
         settings.record_accesses = true;
@@ -274,8 +274,8 @@ int save_smallest(const std::string& path, const Loaded& loaded, const Shrunk& s
                   Player& player, const FailureTools& tools) {
     constexpr std::uint32_t kTimes = 3;
     FailureFile file = loaded.file;
-    if (const auto told = player.play_told(shrunk.smallest, kTimes)) {
-        file = make_failure_file(*loaded.the_case, loaded.settings, *told, loaded.file.stepper);
+    if (const auto recorded = player.play_recorded(shrunk.smallest, kTimes)) {
+        file = make_failure_file(*loaded.the_case, loaded.settings, *recorded, loaded.file.stepper);
     } else {
         if (tools.stop) return say_interrupted(tools, "; no file was written");
         return say(tools, kExitSuite,
@@ -346,9 +346,9 @@ int replay_command(const std::string& path, const ReplayOptions& options,
     } while (outcome.verdict == Verdict::pass && run < options.times);
     if (tools.picture && is_same_failure(loaded.file, outcome)) {
         // For the trace: once more, with every access recorded.
-        StageSettings told = loaded.settings;
-        told.record_accesses = true;
-        CaseOutcome again = tools.run_on_stage(*loaded.the_case, told);
+        StageSettings recording = loaded.settings;
+        recording.record_accesses = true;
+        CaseOutcome again = tools.run_on_stage(*loaded.the_case, recording);
         if (!tools.stop && is_same_failure(loaded.file, again)) outcome = std::move(again);
     }
     print_outcome(tools, loaded.file, outcome, options.verbose);

@@ -388,7 +388,7 @@ TEST(FailureFile, LimitsTheMemoryOfAFile) {
               "the file has 10000002 values; at most 10000000 are read");
 }
 
-TEST(FailureFile, ALogThatNoDriverToldIsRefusedByTheJudge) {
+TEST(FailureFile, ALogThatNoDriverMadeIsRefusedByTheJudge) {
     FailureFile file = some_failure(Fault::none, 3);
     LoggedOperation wrong;
     wrong.kind = OperationKind::nudge;

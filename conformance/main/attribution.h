@@ -7,7 +7,7 @@
 
 #include <vector>
 
-#include "conformance/main/telling.h"
+#include "conformance/main/failure_groups.h"
 
 namespace kmes::conformance {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "conformance/failure/picture.h"
+#include "conformance/main/failure_groups.h"
 #include "conformance/main/program.h"
-#include "conformance/main/telling.h"
 #include "conformance/report/result.h"
 #include "conformance/report/run_report.h"
 

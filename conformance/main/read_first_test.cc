@@ -15,8 +15,8 @@
 
 #include "conformance/cases/registry.h"
 #include "conformance/clauses/clauses.h"
+#include "conformance/main/failure_groups.h"
 #include "conformance/main/symptom.h"
-#include "conformance/main/telling.h"
 
 namespace kmes::conformance {
 namespace {

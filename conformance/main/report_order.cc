@@ -43,9 +43,9 @@ PassedCases passed_cases(const std::vector<Case>& cases, const RunReport& report
 
 void order_failures(const std::vector<FailureGroup>& groups,
                     const std::vector<std::size_t>& results, RunReport& report) {
-    report.telling.clear();
+    report.reading_order.clear();
     for (const std::size_t failure : rank_failures(groups))
-        report.telling.push_back(results[failure]);
+        report.reading_order.push_back(results[failure]);
     for (const FailureGroup& group : groups) {
         for (const std::size_t failure : group.members)
             report.results[results[failure]].clause = group.clause;

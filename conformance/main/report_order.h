@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "conformance/main/telling.h"
+#include "conformance/main/failure_groups.h"
 #include "conformance/model/case.h"
 #include "conformance/report/result.h"
 #include "conformance/report/run_report.h"
@@ -20,8 +20,8 @@ FailedCase failed_of(const Case& the_case, std::size_t place, const CaseResult& 
 
 PassedCases passed_cases(const std::vector<Case>& cases, const RunReport& report);
 
-// Sets `telling` of the report, and gives each failure the clause of its group. `results`: for each
-// failure, its index among the results.
+// Sets `reading_order` of the report, and gives each failure the clause of its group. `results`:
+// for each failure, its index among the results.
 void order_failures(const std::vector<FailureGroup>& groups,
                     const std::vector<std::size_t>& results, RunReport& report);
 

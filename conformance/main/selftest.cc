@@ -140,11 +140,11 @@ class Selftest {
             const SelftestRun correct = run(arguments_of_correct());
             return correct.interrupted ? interrupted() : judge_correct(correct);
         }
-        SelftestRun told = run(arguments_of_broken(entry, kBrokenScale));
-        if (std::ranges::find(told.in_part, entry.case_id) != told.in_part.end())
-            told = run(arguments_of_broken(entry, kWholeScale));
-        if (told.interrupted) return interrupted();
-        return judge_broken(entry, told);
+        SelftestRun done = run(arguments_of_broken(entry, kBrokenScale));
+        if (std::ranges::find(done.in_part, entry.case_id) != done.in_part.end())
+            done = run(arguments_of_broken(entry, kWholeScale));
+        if (done.interrupted) return interrupted();
+        return judge_broken(entry, done);
     }
 
     Outcome interrupted() const {

@@ -58,11 +58,11 @@ constexpr int kWaitMs = 20;
 // Returns the exit status as of a shell, or -errno. A signal may have been sent only to this
 // process, and any thread may have handled it, so no wait here blocks.
 int wait_for(pid_t pid, const StopFlag& stop) {
-    bool is_told = false;
+    bool is_reported = false;
     for (;;) {
-        if (!is_told && stop) {
+        if (!is_reported && stop) {
             ::kill(pid, stop.signal());
-            is_told = true;
+            is_reported = true;
         }
         int status = 0;
         const pid_t ended = ::waitpid(pid, &status, WNOHANG);

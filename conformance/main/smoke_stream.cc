@@ -80,8 +80,8 @@ class Session : private RingsObserver {
     }
 
     void complain(const std::string& problem) {
-        const auto& told = run_.problems;
-        if (std::find(told.begin(), told.end(), problem) != told.end()) return;
+        const auto& reported = run_.problems;
+        if (std::find(reported.begin(), reported.end(), problem) != reported.end()) return;
         run_.problems.push_back(problem);
     }
 
@@ -381,8 +381,8 @@ class Session : private RingsObserver {
 
     void on(const FutexWait& event) {
         for (const FutexWord& word : event.words) {
-            if (word.is_private && !told_private_) {
-                told_private_ = true;
+            if (word.is_private && !has_reported_private_) {
+                has_reported_private_ = true;
                 complain(
                     "the program waits with FUTEX_PRIVATE_FLAG, and no other process can wake it; "
                     "expected FUTEX_WAIT without that flag (E17)");
@@ -522,7 +522,7 @@ class Session : private RingsObserver {
     std::uint64_t writes_ = 0;
     std::uint64_t cut_writes_ = 0;
     std::uint64_t clock_ns_ = 1'700'000'000'123'456'789;
-    bool told_private_ = false;
+    bool has_reported_private_ = false;
     bool waiting_for_exit_ = false;
     bool is_given_up_ = false;  // the rest of the stream is not played
     unsigned processes_ = 0;

@@ -32,7 +32,7 @@ class StoreMonitor : public Monitor {
             // The data cannot be written: store_refused.
             if (!access.is_write || offset >= kMetadataBytes ||
                 is_permitted_store(offset, access.size_bytes) ||
-                !hit.code.told().text.starts_with("mov ") || blamed_offset_)
+                !hit.code.resolved().text.starts_with("mov ") || blamed_offset_)
                 continue;
             blamed_offset_ = offset;
             stage_.findings().blame(write_outside(cpu_at(access.place), offset, access.size_bytes,

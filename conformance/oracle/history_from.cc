@@ -36,12 +36,12 @@ void require_bounded_events(const HistoryLog& log) {
         throw std::invalid_argument("a consumer is outrun by more laps than in any run");
 }
 
-class Teller {
+class HistoryMaker {
   public:
-    Teller(const HistoryLog& log, History& history, std::uint64_t most_payload_bytes)
+    HistoryMaker(const HistoryLog& log, History& history, std::uint64_t most_payload_bytes)
         : log_(log), history_(history), most_payload_bytes_(most_payload_bytes) {}
 
-    void tell(const LoggedOperation& operation) {
+    void apply(const LoggedOperation& operation) {
         history_.set_report_bytes(operation.report_bytes);
         switch (operation.kind) {
             case OperationKind::emit:
@@ -118,10 +118,10 @@ History history_from(const HistoryLog& log, std::uint64_t most_payload_bytes_in_
     require_bounded_events(log);
     History history(log.settings);
     history.set_kept_payload_bytes(log.kept_payload_bytes);
-    Teller teller(log, history, most_payload_bytes_in_memory);
+    HistoryMaker maker(log, history, most_payload_bytes_in_memory);
     for (std::size_t i = 0; i < log.operations.size(); ++i) {
         try {
-            teller.tell(log.operations[i]);
+            maker.apply(log.operations[i]);
         } catch (const std::exception& error) {
             throw std::invalid_argument("operation " + std::to_string(i) + " (" +
                                         std::string(operation_name(log.operations[i].kind)) +

@@ -102,7 +102,7 @@ TEST(HistoryLog, TooManyBytesAreGivenUpWhole) {
     EXPECT_TRUE(history.log().operations.empty());
 }
 
-TEST(HistoryLog, NamesTheOperationThatNoDriverTold) {
+TEST(HistoryLog, NamesTheOperationThatNoDriverMade) {
     History history(HistorySettings{});
     history.drop(0);
     HistoryLog log = history.log();

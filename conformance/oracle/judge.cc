@@ -23,12 +23,12 @@ bool FindingList::wants(FindingCode code) const {
     return index >= kinds_.size() || kinds_[index].shown.size() < maximum_per_code_;
 }
 
-void FindingList::show(FindingCode code, std::uint32_t cpu, Told told, std::uint64_t sequence,
-                       std::uint64_t line) {
+void FindingList::show(FindingCode code, std::uint32_t cpu, Explanation explanation,
+                       std::uint64_t sequence, std::uint64_t line) {
     Finding finding;
     finding.code = code;
-    finding.clause = std::move(told.clause);
-    finding.message = std::move(told.message);
+    finding.clause = std::move(explanation.clause);
+    finding.message = std::move(explanation.message);
     if (cpu != kNoCpu) {
         finding.message.insert(0, "CPU " + std::to_string(cpu) + ": ");
         finding.cpu = cpu;

@@ -118,19 +118,20 @@ TEST(Judge, NamesEachFieldOfAMisreadEvent) {
 
 TEST(Judge, QuotesLongTypesWhereTheyDiffer) {
     const std::string begin(60, 'a');
-    const auto told = [&](const std::string& emitted, const std::string& delivered) {
+    const auto explanation = [&](const std::string& emitted, const std::string& delivered) {
         TestRun run;
         run.emit(0, spec_of(emitted, "hello"));
         run.deliver_as(0, 1, delivered, 5, 0xa430d84680aabd0b);
         return run.only().message;
     };
-    EXPECT_THAT(told(begin + "left", begin + "right"),
+    EXPECT_THAT(explanation(begin + "left", begin + "right"),
                 HasSubstr("type \"right\" (65 bytes) instead of \"left\" (64 bytes), from byte "
                           "60 on"));
-    EXPECT_THAT(told(begin + "left", begin),
+    EXPECT_THAT(explanation(begin + "left", begin),
                 HasSubstr("type nothing (60 bytes) instead of \"left\" (64 bytes), from byte "
                           "60 on"));
-    EXPECT_THAT(told(begin + "left", "b"), HasSubstr("type \"b\" (1 byte) instead of \"aaa"));
+    EXPECT_THAT(explanation(begin + "left", "b"),
+                HasSubstr("type \"b\" (1 byte) instead of \"aaa"));
 }
 
 TEST(Judge, TellsATornEventFromAMisreadOne) {

@@ -178,7 +178,7 @@ TEST(Judge, TakesAGenerationBeforeEventsThatBothBuffersHold) {
 // A consumer that reads from both buffers, the older event first, writes the record when it begins
 // with the new one.
 TEST(Judge, TakesAGenerationBeforeTheRestOfTheOldBuffer) {
-    for (const bool told : {false, true}) {
+    for (const bool is_reported : {false, true}) {
         TestRun run;
         run.emit(0, spec_of("a"));
         run.deliver(0, 1);
@@ -187,12 +187,12 @@ TEST(Judge, TakesAGenerationBeforeTheRestOfTheOldBuffer) {
         run.swap(0, 512);
         constexpr std::uint64_t kLast = 22;
         for (std::uint64_t i = 3; i <= kLast; ++i) run.emit(0, spec_of("a"));
-        if (told) run.line("G 0 2");
+        if (is_reported) run.line("G 0 2");
         run.deliver(0, 2);  // only the old buffer has it
         const std::uint64_t oldest = 6;
         run.line("L 0 3");
         for (std::uint64_t i = oldest; i <= kLast; ++i) run.deliver(0, i);
-        if (told) {
+        if (is_reported) {
             run.expect_clean();
         } else {
             EXPECT_CODE(run.only(), missing_generation);

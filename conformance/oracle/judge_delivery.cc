@@ -24,11 +24,11 @@ bool is_early(const Event& event, const Record& record) {
 }
 
 // Describes two long types with the same beginning from the first different byte on.
-std::string describe_types(std::string_view emitted, std::string_view told) {
-    const std::size_t shorter = std::min(emitted.size(), told.size());
-    const bool is_long = std::max(emitted.size(), told.size()) > kQuotedBytes;
+std::string describe_types(std::string_view emitted, std::string_view delivered) {
+    const std::size_t shorter = std::min(emitted.size(), delivered.size());
+    const bool is_long = std::max(emitted.size(), delivered.size()) > kQuotedBytes;
     std::size_t same = 0;
-    while (same < shorter && emitted[same] == told[same]) ++same;
+    while (same < shorter && emitted[same] == delivered[same]) ++same;
     const bool is_late = same >= kQuotedBytes;
     const auto quoted = [&](std::string_view type) {
         const std::string size = is_long ? " (" + plural(type.size(), "byte") + ")" : "";
@@ -36,7 +36,7 @@ std::string describe_types(std::string_view emitted, std::string_view told) {
                                                : quote_type(is_late ? type.substr(same) : type)) +
                size;
     };
-    return "type " + quoted(told) + " instead of " + quoted(emitted) +
+    return "type " + quoted(delivered) + " instead of " + quoted(emitted) +
            (is_late ? ", from byte " + std::to_string(same) + " on" : "");
 }
 
@@ -168,8 +168,8 @@ std::string wrong_digest(const Event& event, const Record& record) {
 
 // The clause that a consumer breaks if it delivers other bytes than the buffer had all the time.
 // Also the known facts about the reason, in addition to `why`.
-FindingList::Told explain_misread(const Context& context, const Event& event, const Record& record,
-                                  std::string why) {
+FindingList::Explanation explain_misread(const Context& context, const Event& event,
+                                         const Record& record, std::string why) {
     const bool payload_right = same_payload(event, record);
     const int fields = (event.timestamp != record.timestamp ? 1 : 0) +
                        (event.origin != record.origin ? 1 : 0) +
@@ -207,34 +207,34 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
     const std::string in_flight =
         is_shown ? explain_in_flight(context.history, view.cpu, event, record) : "";
     if (!in_flight.empty() || (!is_shown && event.in_flight != Written::whole)) {
-        const auto tell = [&] {
-            return FindingList::Told{
+        const auto explain = [&] {
+            return FindingList::Explanation{
                 std::string(clause_by_situation(context.options.clause, "5.1.8.1-1")),
                 "the consumer delivered " + describe_event(context.history, view.cpu, event) +
                     " with other content; expected the emitted content. Evidence: " + in_flight +
                     said_in(record)};
         };
-        context.findings.tell(FindingCode::torn_event, view.cpu, tell, record.sequence,
-                              record.line);
+        context.findings.add_explained(FindingCode::torn_event, view.cpu, explain, record.sequence,
+                                       record.line);
         return;
     }
     const bool torn = early || may_be_torn(context.history, view.cpu, record);
-    const auto tell = [&] {
+    const auto explain = [&] {
         std::string why;
         if (!same_payload(event, record))
             why = explain_torn(context.history, view.cpu, event, record);
-        auto [clause, explanation] = torn
-                                         ? FindingList::Told{early ? "5.1.8.1-1" : "5.1.8.1-5", why}
-                                         : explain_misread(context, event, record, why);
-        return FindingList::Told{
+        auto [clause, explanation] =
+            torn ? FindingList::Explanation{early ? "5.1.8.1-1" : "5.1.8.1-5", why}
+                 : explain_misread(context, event, record, why);
+        return FindingList::Explanation{
             clause,
             "the consumer delivered " + describe_event(context.history, view.cpu, event) +
                 " with " + describe_difference(event, record) + "; expected the emitted content" +
                 (torn ? "" : ", which nothing had overwritten") +
                 (explanation.empty() ? "" : ". Evidence: " + explanation) + said_in(record)};
     };
-    context.findings.tell(torn ? FindingCode::torn_event : FindingCode::misread_event, view.cpu,
-                          tell, record.sequence, record.line);
+    context.findings.add_explained(torn ? FindingCode::torn_event : FindingCode::misread_event,
+                                   view.cpu, explain, record.sequence, record.line);
 }
 
 // A new event that is newer than all before is in order. Any other is doubled or reordered.
@@ -310,18 +310,19 @@ const Event* written_over(const Context& context, const CpuView& view, const Eve
 void judge_early(Context& context, const CpuView& view, const Event& event, const Record& record,
                  std::uint64_t highest) {
     if (!is_early(event, record)) return;
-    const auto tell = [&] {
+    const auto explain = [&] {
         const Event* victim = written_over(context, view, event, highest);
         const std::string how = victim != nullptr
                                     ? "a discard of event " + std::to_string(victim->sequence) +
                                           ", which it overwrote during the copy"
                                     : "no read beyond write_pos";
-        return FindingList::Told{victim != nullptr ? "5.1.8.1-5" : "5.1.8.1-1",
-                                 "the consumer delivered " +
-                                     describe_event(context.history, view.cpu, event) +
-                                     " before its publication; expected " + how + said_in(record)};
+        return FindingList::Explanation{
+            victim != nullptr ? "5.1.8.1-5" : "5.1.8.1-1",
+            "the consumer delivered " + describe_event(context.history, view.cpu, event) +
+                " before its publication; expected " + how + said_in(record)};
     };
-    context.findings.tell(FindingCode::early_event, view.cpu, tell, record.sequence, record.line);
+    context.findings.add_explained(FindingCode::early_event, view.cpu, explain, record.sequence,
+                                   record.line);
 }
 
 }  // namespace

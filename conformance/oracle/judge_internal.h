@@ -51,18 +51,19 @@ class FindingList {
     template <typename Message>
     void add(FindingCode code, std::string_view clause, std::uint32_t cpu, Message&& message,
              std::uint64_t sequence = 0, std::uint64_t line = 0) {
-        tell(code, cpu, [&] { return Told{std::string(clause), message()}; }, sequence, line);
+        add_explained(
+            code, cpu, [&] { return Explanation{std::string(clause), message()}; }, sequence, line);
     }
     // For findings whose clause costs as much as the message.
-    struct Told {
+    struct Explanation {
         std::string clause;
         std::string message;
     };
-    template <typename Tell>
-    void tell(FindingCode code, std::uint32_t cpu, Tell&& told, std::uint64_t sequence,
-              std::uint64_t line) {
+    template <typename Explain>
+    void add_explained(FindingCode code, std::uint32_t cpu, Explain&& explain,
+                       std::uint64_t sequence, std::uint64_t line) {
         if (wants(code)) {
-            show(code, cpu, told(), sequence, line);
+            show(code, cpu, explain(), sequence, line);
         } else {
             ++kind(code).more;
         }
@@ -76,7 +77,7 @@ class FindingList {
         std::vector<Finding> shown;
         std::uint64_t more = 0;
     };
-    void show(FindingCode code, std::uint32_t cpu, Told told, std::uint64_t sequence,
+    void show(FindingCode code, std::uint32_t cpu, Explanation explanation, std::uint64_t sequence,
               std::uint64_t line);
     Kind& kind(FindingCode code);
     std::size_t maximum_per_code_;

@@ -89,11 +89,11 @@ Confirmed confirm(const Failure& failure, const StageSettings& settings,
         const Shrunk shrunk = shrink(failure.in_moves, trial, {}, limits);
         if (shrunk.fails) confirmed.schedule = shrunk.smallest;
     }
-    StageSettings told = settings;
-    told.record_accesses = true;
-    told.record_timeline = true;
+    StageSettings recording = settings;
+    recording.record_accesses = true;
+    recording.record_timeline = true;
     for (int i = 0; i < kPlaysToTell; ++i) {
-        Played again = play(told, confirmed.schedule);
+        Played again = play(recording, confirmed.schedule);
         if (again.outcome.verdict != Verdict::fail) continue;
         confirmed.outcome = std::move(again.outcome);
         confirmed.fails_again = true;

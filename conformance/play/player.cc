@@ -179,7 +179,7 @@ void Player::make_moves_asleep() {
             move.point.cpu >= scenario_.cpus)
             continue;
         set_made(i);
-        act_told(move, 0);
+        act_and_record(move, 0);
     }
 }
 
@@ -258,7 +258,7 @@ void Player::on_wait(const FutexWait& wait, std::uint32_t cpu) {
     for (std::size_t i = 0; i < schedule_.moves.size(); ++i) {
         if (made_[i] || schedule_.moves[i].point != point) continue;
         set_made(i);
-        act_told(schedule_.moves[i], wait.tid);
+        act_and_record(schedule_.moves[i], wait.tid);
     }
     if (turns_) take_turns(point, wait.tid);
 }
@@ -370,14 +370,14 @@ void Player::stop_looking_at_data() {
 // Returns true if the access has happened, too.
 bool Player::make_move(const Move& move, const GuardHit& hit) {
     if (move.point.split_bytes == 0) {
-        act_told(move, hit.tid);
+        act_and_record(move, hit.tid);
         return false;
     }
-    stage_.guards().step_torn(hit, move.point.split_bytes, [&] { act_told(move, hit.tid); });
+    stage_.guards().step_torn(hit, move.point.split_bytes, [&] { act_and_record(move, hit.tid); });
     return true;
 }
 
-void Player::act_told(const Move& move, pid_t thread) {
+void Player::act_and_record(const Move& move, pid_t thread) {
     Recorder& recorder = stage_.recorder();
     if (recorder.on()) recorder.producer().begin_move("the suite's move: " + describe(move));
     ++active_moves_;

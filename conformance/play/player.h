@@ -111,7 +111,7 @@ class Player : private AccessDecider {
     bool make_move(const Move& move, const GuardHit& hit);
     void make_moves_asleep();
     // Performs the move, and records the words for the trace.
-    void act_told(const Move& move, pid_t thread);
+    void act_and_record(const Move& move, pid_t thread);
     void set_made(std::size_t move);
     void act(const Move& move, pid_t thread);
     void tear(std::uint32_t cpu, const Move& move);

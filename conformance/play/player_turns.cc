@@ -47,7 +47,7 @@ bool Player::perform_next() {
     point.kind = PointKind::sleep;
     const Move move{point, chosen->action, chosen->parameter, 0, chosen->written};
     trace_.drawn.push_back(move);
-    act_told(move, 0);
+    act_and_record(move, 0);
     return true;
 }
 
@@ -113,7 +113,7 @@ void Player::take_turns(const AccessPoint& point, pid_t thread) {
                 (chosen->cpu + scenario_.cpus - point.cpu) % scenario_.cpus;
             const Move move{point, chosen->action, chosen->parameter, further, chosen->written};
             trace_.drawn.push_back(move);
-            act_told(move, thread);
+            act_and_record(move, thread);
         } else if (turns_without_progress_ < kInVainAtMost && must_yield_to(thread)) {
             yield_turn(point, thread);
         } else if (!turns_->step(thread)) {

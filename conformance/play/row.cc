@@ -72,14 +72,14 @@ std::vector<std::size_t> suspects(const PlayedRow& failed) {
 // with every step recorded. If it does not fail alone, the schedule has all plays up to it.
 CaseOutcome report_failure(const Case& the_case, const StageSettings& settings, const Row& row,
                            const RowSteps& steps, const PlayedRow& failed, bool is_worth_another) {
-    StageSettings told = settings;
-    told.record_accesses = told.record_timeline = true;
+    StageSettings recording = settings;
+    recording.record_accesses = recording.record_timeline = true;
     std::vector<AccessPoint> points;
     if (is_worth_another && !failed.begun.empty()) {
         for (const std::size_t suspect : suspects(failed)) {
             const Schedule alone =
                 schedule_of(steps, settings.seed, {&failed.begun[suspect].point, 1});
-            const PlayedRow again = play_once(the_case, told, row, steps, &alone);
+            const PlayedRow again = play_once(the_case, recording, row, steps, &alone);
             if (*settings.stop) break;
             if (!fails_again(failed.outcome, again.outcome)) continue;
             // The second run records more, so its outcome is better, but it may blame another

@@ -100,7 +100,7 @@ void UnusualRound::begin() {
             return;
         case Disturbance::new_buffer:
             stage_.testee().read_report();
-            told_before_ = buffers_told();
+            reported_before_ = reported_buffers();
             stage_.resize(stage_.capacity_bytes());
             emit_some(stage_, 0, 1, 100);
             return;
@@ -152,7 +152,7 @@ bool UnusualRound::is_made(const GuardHit& hit) {
         return false;
     if (is_at_another) return is_made_ = is_ready_;
     stage_.testee().read_report();
-    is_made_ = buffers_told() > told_before_ && is_delivered(stage_, 0);
+    is_made_ = reported_buffers() > reported_before_ && is_delivered(stage_, 0);
     return is_made_;
 }
 
@@ -176,7 +176,7 @@ std::uint8_t UnusualRound::need_wake() const {
     return stage_.rings().backend().need_wake(stage_.rings().history().present_buffer(0));
 }
 
-std::size_t UnusualRound::buffers_told() const {
+std::size_t UnusualRound::reported_buffers() const {
     const std::vector<Record>& records = stage_.testee().records().records();
     return static_cast<std::size_t>(
         std::count_if(records.begin(), records.end(), [](const Record& record) {

@@ -76,7 +76,8 @@ std::string shortened(std::string text, std::size_t width) {
 // Returns the failures in the order for the reader.
 std::vector<const CaseResult*> failures_of(const RunReport& report) {
     std::vector<const CaseResult*> failures;
-    for (const std::size_t index : report.telling) failures.push_back(&report.results.at(index));
+    for (const std::size_t index : report.reading_order)
+        failures.push_back(&report.results.at(index));
     if (!failures.empty()) return failures;
     for (const CaseResult& result : report.results) {
         if (result.verdict == Verdict::fail) failures.push_back(&result);

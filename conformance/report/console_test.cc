@@ -209,7 +209,7 @@ TEST(Console, TellsTheMostTellingFailureFirstAndNamesItAtTheEnd) {
         report.results.back().clause = "E3";
         report.results.back().message = "it is wrong";
     }
-    report.telling = {3, 1, 2};
+    report.reading_order = {3, 1, 2};
     std::ostringstream out;
     ConsoleReport console(out, ConsoleOptions{});
     console.end(report);

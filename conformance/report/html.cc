@@ -116,7 +116,7 @@ class Document {
 
     // Puts the failures into the order for the reader.
     void order_failures() {
-        failures_ = report_.telling;
+        failures_ = report_.reading_order;
         if (failures_.empty()) failures_ = indexes_of(Verdict::fail);
     }
 

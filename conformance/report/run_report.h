@@ -103,7 +103,7 @@ struct RunReport {
     std::string stepper;  // how the suite stopped at single accesses, and why; empty: not known
     std::vector<CaseResult> results;
     // The indexes of the failures in the order for a reader; empty: the order of the run.
-    std::vector<std::size_t> telling;
+    std::vector<std::size_t> reading_order;
     std::vector<std::string> not_run;         // ids of the cases that the run did not reach
     bool interrupted = false;                 // because of a signal
     std::vector<ListDifference> differences;  // if not empty, the run has failed

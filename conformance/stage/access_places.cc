@@ -47,7 +47,7 @@ void AccessPlaces::put_into(Timeline& timeline) const {
         const std::vector<CodeFrame>& found = frames[number];
         const std::size_t index = authors_frame(found, is_of_several_places);
         if (place.is_call && found[index].is_library) continue;
-        step->instruction = place.code.told().text;
+        step->instruction = place.code.resolved().text;
         step->source = frame_text(found, index);
     }
 }

@@ -264,7 +264,7 @@ TEST_P(AttachTest, ServesAnInterpreter) {
 
 // The testee installs its own filter after a first attach. The filter permits a second attach and
 // refuses the injected calls. The tracer reports that once, and the run continues.
-TEST_P(AttachTest, AFilterThatRefusesAllElseIsTold) {
+TEST_P(AttachTest, AFilterThatRefusesAllElseIsReported) {
     TestRun run(options_for(GetParam()));
     run.start("own-filter");
     std::vector<TracerTrouble> troubles;
@@ -282,7 +282,7 @@ TEST_P(AttachTest, AFilterThatRefusesAllElseIsTold) {
 }
 
 // Another thread ends the process during an attach: the exit status is that of the process.
-TEST_P(AttachTest, AnEndInTheMiddleIsTold) {
+TEST_P(AttachTest, AnEndInTheMiddleIsReported) {
     for (int i = 0; i < 100; ++i) {
         TestRun run(options_for(GetParam()));
         run.start("end-in-attach");

@@ -91,9 +91,9 @@ std::vector<CodeFrame> CallReader::frames(const CodePlace& code,
     const auto modules = code.details ? code.details->modules() : nullptr;
     if (!modules || !add_frames(*modules, code.instruction_pointer, frames)) {
         frames.emplace_back();
-        if (!code.told().module.empty())
+        if (!code.resolved().module.empty())
             frames.back().place = fmt::format(
-                "{}+{:#x}", code.told().module.substr(code.told().module.rfind('/') + 1),
+                "{}+{:#x}", code.resolved().module.substr(code.resolved().module.rfind('/') + 1),
                 code.module_offset);
         return frames;
     }

@@ -18,13 +18,13 @@
 
 namespace kmes::conformance {
 
-const CodeText& CodePlace::told() const {
+const CodeText& CodePlace::resolved() const {
     static const CodeText kNothing;
-    return details ? details->told() : kNothing;
+    return details ? details->resolved() : kNothing;
 }
 
 std::string CodePlace::where() const {
-    const CodeText& words = told();
+    const CodeText& words = resolved();
     std::string text =
         words.module.empty()
             ? fmt::format("{:#x}", instruction_pointer)
@@ -39,7 +39,7 @@ std::string CodePlace::where() const {
 }
 
 std::string CodePlace::describe() const {
-    const CodeText& words = told();
+    const CodeText& words = resolved();
     if (words.text.empty() && words.module.empty()) return where() + ", where no code is";
     return fmt::format("`{}` at {}", words.text.empty() ? "?" : words.text, where());
 }
@@ -79,7 +79,7 @@ std::string ModuleTable::file_of(const MapsEntry& entry) const {
     return root_is_ours && is_there(entry.path) ? entry.path : "";
 }
 
-const CodeText& CodeDetails::told() const {
+const CodeText& CodeDetails::resolved() const {
     std::call_once(once_, [this] {
         text_.text = text_of(instruction_, address_);
         const MapsEntry* entry = modules_ ? modules_->find(address_) : nullptr;

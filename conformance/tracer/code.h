@@ -39,7 +39,7 @@ class CodeDetails {
     CodeDetails(Instruction instruction, uint64_t address,
                 std::shared_ptr<const ModuleTable> modules)
         : instruction_(std::move(instruction)), address_(address), modules_(std::move(modules)) {}
-    const CodeText& told() const;
+    const CodeText& resolved() const;
     const Instruction& instruction() const { return instruction_; }
     const std::shared_ptr<const ModuleTable>& modules() const { return modules_; }
 

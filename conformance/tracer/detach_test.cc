@@ -35,7 +35,7 @@ bool comes(pid_t pid, const std::string& name, const std::string& value) {
     return false;
 }
 
-TEST(DetachTest, TheTesteeIsStoppedAndNobodysAndGoesOnWhenToldTo) {
+TEST(DetachTest, TheTesteeIsStoppedWithoutATracerAndContinuesAtSigcont) {
     TestRun run(options_for(Interception::kEveryCall));
     run.start("sleep");
     ASSERT_TRUE(run.next<FutexWait>());

@@ -19,7 +19,7 @@ using tracer_testing::TestRun;
 class FaultTest : public testing::TestWithParam<Interception> {};
 INSTANTIATE_TEST_SUITE_P(Ways, FaultTest, kBothWays, name_of);
 
-TEST_P(FaultTest, AStoreToADataPageIsToldWithItsInstruction) {
+TEST_P(FaultTest, AStoreToADataPageIsReportedWithItsInstruction) {
     TestRun run(options_for(GetParam()));
     run.start("write-data");
     const auto fault = run.next<WriteFault>();
@@ -28,10 +28,11 @@ TEST_P(FaultTest, AStoreToADataPageIsToldWithItsInstruction) {
     EXPECT_EQ(fault->access.place.offset_bytes, 4096u + 100u);
     EXPECT_EQ(fault->access.size_bytes, 1u);
     EXPECT_TRUE(fault->access.is_write);
-    EXPECT_NE(fault->code.told().text.find("mov"), std::string::npos) << fault->code.told().text;
-    EXPECT_NE(fault->code.told().module.find("testee"), std::string::npos);
-    EXPECT_EQ(fault->code.told().symbol.rfind("mode_write_data+", 0), 0u)
-        << fault->code.told().symbol;
+    EXPECT_NE(fault->code.resolved().text.find("mov"), std::string::npos)
+        << fault->code.resolved().text;
+    EXPECT_NE(fault->code.resolved().module.find("testee"), std::string::npos);
+    EXPECT_EQ(fault->code.resolved().symbol.rfind("mode_write_data+", 0), 0u)
+        << fault->code.resolved().symbol;
     const Ended ended = run.finish();
     EXPECT_EQ(ended.kind, EndKind::kKilled);
     EXPECT_EQ(ended.signal, SIGSEGV);
@@ -117,8 +118,8 @@ TEST_P(FaultTest, AnAbortIsAnAbort) {
     ASSERT_TRUE(ended.fault);
     EXPECT_FALSE(ended.fault->has_address);
     ASSERT_TRUE(ended.fault->called_by);
-    EXPECT_EQ(ended.fault->called_by->told().symbol.rfind("mode_abort+", 0), 0u)
-        << ended.fault->called_by->told().symbol;
+    EXPECT_EQ(ended.fault->called_by->resolved().symbol.rfind("mode_abort+", 0), 0u)
+        << ended.fault->called_by->resolved().symbol;
     EXPECT_NE(ended.text.find(", called from testee+"), std::string::npos) << ended.text;
 }
 

@@ -55,7 +55,7 @@ TEST_P(FreezeTest, EightThreads200Times) {
             EXPECT_EQ(status->state, 't');
         }
         EXPECT_TRUE(std::holds_alternative<TimedOut>(run.tracer.wait(Clock::now())))
-            << "frozen threads tell nothing";
+            << "frozen threads report nothing";
         run.tracer.thaw_all();
     }
     *run.buffers[1]->word() = 1;

@@ -192,7 +192,7 @@ TEST_P(FutexTest, TheResultOfAWaitCanBeReplaced) {
     EXPECT_EQ(run.tracer.output().standard_output(), "woken -4\n");
 }
 
-TEST(FutexOption, SwitchedOffNothingIsTold) {
+TEST(FutexOption, SwitchedOffReportsNothing) {
     TracerOptions options;
     options.report_futex = false;
     TestRun run(options);

@@ -57,7 +57,7 @@ TEST_P(GuardTest, AKnownSequenceIsSeenAccessByAccess) {
 
 // The instructions between two accesses can be examined one by one, to see what orders the
 // accesses.
-TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
+TEST_P(GuardTest, TheNextInstructionIsReportedAndCanBeSteppedOver) {
     TestRun run(options_for(GetParam()));
     const auto mapped = run.start_guarded("accesses", 0, 2);
     ASSERT_TRUE(mapped);
@@ -67,7 +67,7 @@ TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
         if (hit == nullptr) return;
         const auto next = run.tracer.guards().next_instruction(hit->tid);
         ASSERT_TRUE(next);
-        EXPECT_EQ(next->code.told().text, hit->code.told().text);
+        EXPECT_EQ(next->code.resolved().text, hit->code.resolved().text);
         barriers.push_back(next->is_full_barrier);
         if (barriers.size() == 2) {
             EXPECT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
@@ -79,7 +79,7 @@ TEST_P(GuardTest, TheNextInstructionIsToldAndCanBeSteppedOver) {
             const auto between = run.tracer.guards().next_instruction(hit->tid);
             ASSERT_TRUE(between);
             if (between->is_system_call || !run.tracer.guards().step_over(hit->tid)) break;
-            EXPECT_FALSE(between->is_full_barrier) << between->code.told().text;
+            EXPECT_FALSE(between->is_full_barrier) << between->code.resolved().text;
         }
     });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;

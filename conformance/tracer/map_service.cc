@@ -51,7 +51,7 @@ MapDeviation Tracer::Engine::deviation_of(const MapRequest& request, BufferId bu
 }
 
 bool Tracer::Engine::is_refused(const ServedFile& file, const MapRequest& request) {
-    if (!file.takes_only_whole_mapping || file.told_capacity_bytes != file.capacity_bytes)
+    if (!file.takes_only_whole_mapping || file.reported_capacity_bytes != file.capacity_bytes)
         return false;
     return whole_pages(request.length_bytes) != file.expected_mapping_bytes ||
            !is_shared(request.flags) || request.offset_bytes != 0;

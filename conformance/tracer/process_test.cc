@@ -54,7 +54,7 @@ TEST_P(ProcessTest, AProgramThatNeverAttachesSaysSo) {
     EXPECT_NE(ended.text.find("without having called kmes_attach"), std::string::npos);
 }
 
-TEST_P(ProcessTest, ChildrenOfTheTesteeAreToldAndRunOn) {
+TEST_P(ProcessTest, ChildrenOfTheTesteeAreReportedAndRunOn) {
     TestRun run(options_for(GetParam()));
     run.start("fork");
     size_t forks = 0;
@@ -82,7 +82,7 @@ TEST_P(ProcessTest, AChildThatAsksNotToBeTracedIsTraced) {
     EXPECT_EQ(run.tracer.output().standard_output(), "untraced 21\n");
 }
 
-TEST_P(ProcessTest, ANewProgramInTheTesteeIsTold) {
+TEST_P(ProcessTest, ANewProgramInTheTesteeIsReported) {
     TestRun run(options_for(GetParam()));
     run.start("exec");
     ASSERT_TRUE(run.next<Executed>());
@@ -161,7 +161,7 @@ TEST_P(ProcessTest, AForkBombIsStoppedBeforeItTakesAllProcessNumbers) {
     while (trouble.what.empty()) {
         const TracerEvent event = run.tracer.wait(limit());
         ASSERT_FALSE(std::holds_alternative<TimedOut>(event));
-        if (const auto* told = std::get_if<TracerTrouble>(&event)) trouble = *told;
+        if (const auto* found = std::get_if<TracerTrouble>(&event)) trouble = *found;
     }
     EXPECT_EQ(trouble.what, "the testee has more than 500 processes at once");
     EXPECT_EQ(trouble.reason, TracerTrouble::Reason::too_many_processes);
@@ -275,7 +275,7 @@ TEST_P(ProcessTest, AStopFromOutsideIsReported) {
               "run before a SIGCONT");
 }
 
-TEST_P(ProcessTest, AFloodIsBoundedAndTold) {
+TEST_P(ProcessTest, AFloodIsBoundedAndReported) {
     TracerOptions options = options_for(GetParam());
     options.output_limit_bytes = 1 << 20;
     options.shown_output_bytes = 1000;
@@ -331,7 +331,7 @@ TEST(Start, SaysWhyAProgramCannotBeStarted) {
     std::filesystem::remove_all(folder);
 }
 
-TEST(Start, ASanitizerThatNeedsPtraceIsToldApart) {
+TEST(Start, ASanitizerThatNeedsPtraceIsRecognized) {
     TestRun run;
     run.tracer.start(
         {"sh", "-c",

@@ -22,7 +22,7 @@ struct ServedFile {
     uint64_t capacity_bytes = 0;
     uint64_t expected_mapping_bytes = 0;
     bool takes_only_whole_mapping = false;
-    uint64_t told_capacity_bytes = 0;  // by the last attach
+    uint64_t reported_capacity_bytes = 0;  // by the last attach
     FileIdentity identity;
     uint32_t attach_call = 0;  // the last call that returned it
     // The runner's own mapping: metadata page, data, data again (read-only). Null: not mapped yet.
@@ -53,8 +53,8 @@ class ServedFiles {
     void note_attached(BufferId id, uint32_t attach_call) {
         files_.at(id).attach_call = attach_call;
     }
-    void note_capacity(BufferId id, uint64_t told_bytes) {
-        files_.at(id).told_capacity_bytes = told_bytes;
+    void note_capacity(BufferId id, uint64_t reported_bytes) {
+        files_.at(id).reported_capacity_bytes = reported_bytes;
     }
 
     // The runner's address of these bytes of the layout. Null if they are not all in it, or cannot

@@ -187,7 +187,7 @@ TEST_P(StepperTest, AHandlersExceptionCanEndTheRun) {
 }
 
 // An instruction can be described after the end of its program.
-TEST_P(StepperTest, AnInstructionIsToldWithItsSourceLine) {
+TEST_P(StepperTest, AnInstructionHasItsSourceLine) {
     for (const char* program : {"testee", "testee_static"}) {
         CodePlace place;
         {
@@ -197,7 +197,7 @@ TEST_P(StepperTest, AnInstructionIsToldWithItsSourceLine) {
             ASSERT_TRUE(hit);
             place = hit->code;
         }
-        const CodeText& words = place.told();
+        const CodeText& words = place.resolved();
         EXPECT_EQ(words.symbol.rfind("mode_accesses+", 0), 0u) << words.symbol;
         EXPECT_EQ(words.source.rfind("testee_faults.c:", 0), 0u) << words.source;
         EXPECT_NE(place.describe().find(words.source), std::string::npos) << place.describe();

@@ -177,7 +177,7 @@ struct CodePlace {
     uint64_t module_offset = 0;  // offset in its file (or from the start of the region)
 
     // Computed at the first call, which may come after the end of the testee. Thread-safe.
-    const CodeText& told() const;
+    const CodeText& resolved() const;
     // For people: `mov byte ptr [rax], 1` at a.out+0x1234 (main+0x10, consumer.c:120).
     std::string describe() const;
     // As describe(), without the instruction.

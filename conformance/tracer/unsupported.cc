@@ -128,7 +128,7 @@ std::string CapturedOutput::standard_error() {
 std::string why_not_traceable() {
     return kReason;
 }
-const CodeText& CodePlace::told() const {
+const CodeText& CodePlace::resolved() const {
     static const CodeText kNothing;
     return kNothing;
 }

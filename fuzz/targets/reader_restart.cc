@@ -57,15 +57,15 @@ class Play {
     void start_producer() {
         tests::WorldSetup setup;
         const bool resumes = !producers_.empty() && choices_.one_in(3);
-        const bool tells = resumes || !choices_.one_in(4);
-        std::uint64_t session = tells ? producers_.size() + 1 : 0;
+        const bool names_session = resumes || !choices_.one_in(4);
+        std::uint64_t session = names_session ? producers_.size() + 1 : 0;
 
         if (resumes) {
             setup.last_sequence = current().cpu.sequence;
             session = current().session;
         }
         // Two producers that do not tell are one for a reader. Another one between them ends that.
-        if (!tells && !producers_.empty() && current().session != 0) delivered_.erase(0);
+        if (!names_session && !producers_.empty() && current().session != 0) delivered_.erase(0);
         producers_.push_back(std::make_unique<tests::World>(setup));
         current().session = session;
     }

@@ -327,7 +327,7 @@ TEST(ReaderWait, DoesNotSleepOnABufferThatWasRetired) {
 }
 
 // 5.1.8.2 step 4, optional: a spin that finds an event ends without a request for a wake.
-TEST(ReaderWait, SpinsAsLongAsItIsToldTo) {
+TEST(ReaderWait, SpinsAsLongAsItsOptionSays) {
     World world({});
     Reader reader(world);
     reader.config.spin_looks = 3;
@@ -346,7 +346,7 @@ TEST(ReaderWait, SpinsAsLongAsItIsToldTo) {
     EXPECT_EQ(looks, 2);
 }
 
-TEST(ReaderRun, DeliversSleepsAndStopsWhenItIsToldTo) {
+TEST(ReaderRun, DeliversSleepsAndStopsOnRequest) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);

@@ -97,7 +97,7 @@ bool has_membarrier() {
     return kmes_membarrier() == 0;
 }
 
-TEST(BarrierTest, AProducerHasItsOwnFenceUnlessItIsToldOtherwise) {
+TEST(BarrierTest, AProducerHasItsOwnFenceWithoutTheOption) {
     Producer producer(test_options());
     Attachment attachment;
 

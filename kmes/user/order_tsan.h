@@ -162,21 +162,21 @@ KMES_ORDER_DEFINE_ACCESSORS(u8)
 #undef KMES_ORDER_DEFINE_ACCESSORS
 
 static inline void kmes_fence_release(enum kmes_order_label label) {
-    void* told;
+    void* address;
 
     if ((int)label == kmes_tsan_dropped_label) return;
     kmes_tsan_fence();
-    told = label == KMES_ORDER_TAIL_FENCE ? kmes_tsan_tail_fence() : NULL;
-    if (told) __tsan_release(told);
+    address = label == KMES_ORDER_TAIL_FENCE ? kmes_tsan_tail_fence() : NULL;
+    if (address) __tsan_release(address);
 }
 
 static inline void kmes_fence_acquire(enum kmes_order_label label) {
-    void* told;
+    void* address;
 
     if ((int)label == kmes_tsan_dropped_label) return;
     kmes_tsan_fence();
-    told = label == KMES_ORDER_DATA_FENCE ? kmes_tsan_data_fence() : NULL;
-    if (told) __tsan_acquire(told);
+    address = label == KMES_ORDER_DATA_FENCE ? kmes_tsan_data_fence() : NULL;
+    if (address) __tsan_acquire(address);
 }
 
 static inline void kmes_fence_full(enum kmes_order_label label) {
@@ -192,12 +192,12 @@ static inline void kmes_fence_light(enum kmes_order_label label) {
 static inline void kmes_copy_in(__u8* data, __u64 capacity_bytes, __u64 pos, const void* from,
                                 __u64 bytes, enum kmes_order_label label) {
     const __u8* source = (const __u8*)from;
-    void* told = kmes_tsan_position(data, pos);
+    void* address = kmes_tsan_position(data, pos);
     __u64 i;
 
     kmes_tsan_pause();
     kmes_tsan_tag(data, capacity_bytes, pos, bytes);
-    if (told && bytes) __tsan_write_range(told, bytes);
+    if (address && bytes) __tsan_write_range(address, bytes);
     for (i = 0; i < bytes; i++) {
         __u8* to = data + ((pos + i) & (capacity_bytes - 1));
 
@@ -227,10 +227,10 @@ static inline void kmes_copy_out(void* to, const __u8* data, __u64 capacity_byte
 
 static inline void kmes_data_is_valid(const __u8* data, __u64 pos, __u64 bytes,
                                       enum kmes_order_label label) {
-    void* told = kmes_tsan_position(data, pos);
+    void* address = kmes_tsan_position(data, pos);
 
     (void)label;
-    if (told && bytes) __tsan_read_range(told, bytes);
+    if (address && bytes) __tsan_read_range(address, bytes);
 }
 
 static inline void kmes_data_is_fresh(const __u8* data, enum kmes_order_label label) {

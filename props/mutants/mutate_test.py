@@ -164,7 +164,7 @@ class Operators(unittest.TestCase):
         for text in ('"a" "b"', 'N "b"', '"a" N "b"', '"a" N'):
             self.assertEqual(results(f" return {text}; ", "no-text"), [' return ""; '])
 
-    def test_what_cannot_be_told_apart_is_not_swapped(self):
+    def test_equal_statements_are_not_swapped(self):
         self.assertEqual(results("p->a = 1; p->b = 2;", "swap"), [])
         self.assertEqual(results("p->a = 1; p->b = q->a;", "swap"), ["p->b = q->a; p->a = 1;"])
         self.assertEqual(results("p->a.b = 1; p->c = q->a;", "swap"), ["p->c = q->a; p->a.b = 1;"])

@@ -157,7 +157,7 @@ static void prepare(struct state* state, int variant) {
     if (variant == 7) r[kDx] = (uint64_t)(uintptr_t)data - fs_base();
 }
 
-static void tell(const struct form* form, const struct state* state, int fd) {
+static void report_state(const struct form* form, const struct state* state, int fd) {
     char line[1024];
     int length = snprintf(line, sizeof line, "%s", form->name);
     for (int i = 0; i < 16; ++i)
@@ -208,7 +208,7 @@ static int mode_forms(char** argv) {
         put_metadata(fd);
         prepare(&state, form->variant);
         form->run(&state);
-        tell(form, &state, fd);
+        report_state(form, &state, fd);
     }
     return 0;
 }

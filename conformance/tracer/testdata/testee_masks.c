@@ -81,7 +81,7 @@ static uint64_t read_ring(void) {
 static atomic_int ready;
 static volatile int over;
 
-static void* read_when_told(void* index) {
+static void* read_on_command(void* index) {
     const size_t which = (uintptr_t)index;
     ((volatile int32_t*)(maps[0] + kReaderNumber))[which] = (int32_t)syscall(SYS_gettid);
     ++ready;
@@ -195,7 +195,7 @@ static int mode_beside_a_fault(char** argv) {
     pthread_t readers[kReaders];
     int count_of_readers = argv[3] == NULL ? kReaders : 0;
     for (int i = 0; i < count_of_readers; ++i)
-        pthread_create(&readers[i], NULL, read_when_told, (void*)(uintptr_t)i);
+        pthread_create(&readers[i], NULL, read_on_command, (void*)(uintptr_t)i);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     while (ready < count_of_readers) continue;
     maps[0][kNeedWake] = 1; /* for the test: no thread makes a system call any more */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Which failure is shown first.
-#include "conformance/main/telling.h"
+#include "conformance/main/failure_groups.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

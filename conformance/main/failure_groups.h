@@ -2,8 +2,8 @@
 //
 // Decides which of many failed cases shows most clearly what is wrong. One mistake fails many
 // cases, most of them indirectly and in a complicated scenario. Knows no case and no way to print.
-#ifndef KMES_CONFORMANCE_MAIN_TELLING_H_
-#define KMES_CONFORMANCE_MAIN_TELLING_H_
+#ifndef KMES_CONFORMANCE_MAIN_FAILURE_GROUPS_H_
+#define KMES_CONFORMANCE_MAIN_FAILURE_GROUPS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -56,4 +56,4 @@ std::vector<std::size_t> rank_failures(const std::vector<FailureGroup>& groups);
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_MAIN_TELLING_H_
+#endif  // KMES_CONFORMANCE_MAIN_FAILURE_GROUPS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// See telling.h.
-#include "conformance/main/telling.h"
+// See failure_groups.h.
+#include "conformance/main/failure_groups.h"
 
 #include <algorithm>
 #include <map>
