@@ -104,10 +104,10 @@ const std::string kFullText =
     fmt::format("{} events of {} bytes", grouped(kFull), kLeastEventBytes);
 const std::uint64_t kFullMebibytes = kFullRingBytes / kMebibyte;
 
-// Overwrites everything in the next buffer before the `look`-th access to its page. Returns how
+// Overwrites everything in the next buffer before the `load`-th access to its page. Returns how
 // many accesses are left before that.
-std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64_t look) {
-    const auto left = std::make_shared<std::uint64_t>(look);
+std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64_t load) {
+    const auto left = std::make_shared<std::uint64_t>(load);
     stage.hooks().set_on_mapped([&stage, left](const Mapped& mapped) {
         if (!is_present(stage, mapped, 0) || *left == 0) return;
         stage.guards().guard(0, 0, 1, [&stage, left](const GuardHit&) {
@@ -122,18 +122,18 @@ std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64
 // All unread events survive in the next buffer, but that buffer is overwritten before it is read.
 // The old buffer still has all of them.
 void next_buffer_overtaken(Stage& stage) {
-    constexpr std::uint64_t kLooks = 24;
+    constexpr std::uint64_t kLoads = 24;
     constexpr std::uint64_t kAccessesAtMost = 24;
     WalkLimit limit(stage);
     // Every second access: a consumer loads fields several times in a row before it reads the data.
     bool has_come = true;
-    for (std::uint64_t look = 1; look <= kLooks && has_come; look += 2) {
+    for (std::uint64_t load = 1; load <= kLoads && has_come; load += 2) {
         has_come = false;
         for (std::uint64_t k = 1; k <= kAccessesAtMost && !limit.is_over(); ++k) {
             std::shared_ptr<const std::uint64_t> left;
-            const bool came = act_at_access(stage, 0, k, [&stage, &left, look] {
+            const bool came = act_at_access(stage, 0, k, [&stage, &left, load] {
                 emit_some(stage, 0, 5, 200);
-                left = overtake_the_next(stage, look);
+                left = overtake_the_next(stage, load);
                 stage.resize(stage.capacity_bytes());
             });
             stage.hooks().set_on_mapped(nullptr);
@@ -145,12 +145,12 @@ void next_buffer_overtaken(Stage& stage) {
 
 // A full ring of events arrives after the last load of write_pos. The following load of generation
 // shows that the buffer was replaced.
-void full_as_it_looks(Stage& stage) {
-    constexpr int kLooks = 2;
-    for (int look = 1; look <= kLooks; ++look) {
+void full_at_a_load_of_generation(Stage& stage) {
+    constexpr int kLoads = 2;
+    for (int load = 1; load <= kLoads; ++load) {
         stage.wait_asleep();
         if (stage.testee().has_ended(0)) break;
-        int left = look;
+        int left = load;
         stage.guards().guard(0, 0, 1, [&](const GuardHit& hit) {
             if (!hit.touches(kGenerationOffset, 8) || --left > 0) return AtGuard::step;
             emit_some(stage, 0, kFull, kLeastEventBytes);
@@ -237,7 +237,7 @@ const Row kBacklogRows[] = {
           kFullText, kFullMebibytes),
       "The consumer loads write_pos of the old buffer again and delivers all events from there, "
       "in however many parts."},
-     {Call{full_as_it_looks}, Asleep{}},
+     {Call{full_at_a_load_of_generation}, Asleep{}},
      {.cpus = 1, .capacity = kFullRingBytes, .nudging = false}},
     {{"E21/full-of-the-smallest-survivors", Level::erratum, "E21",
       "a next buffer full of delivered events",

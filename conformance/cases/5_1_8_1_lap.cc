@@ -126,16 +126,17 @@ void watch_an_event(Stage& stage, std::uint32_t cpu, const std::string& type,
 // Chooses the accesses, identified by their instructions, before which a lap may matter. A few
 // accesses are all chosen. Of many, it chooses the first and the last of each instruction, and some
 // in between.
-std::vector<std::size_t> choose_looks(const std::vector<std::uint64_t>& looks) {
+std::vector<std::size_t> choose_accesses(const std::vector<std::uint64_t>& accesses) {
     constexpr std::size_t kAllOf = 40;
     constexpr std::size_t kEvenly = 16;
     constexpr std::size_t kMost = 80;
     std::vector<std::size_t> chosen;
-    for (std::size_t i = 0; i < looks.size(); ++i) {
-        const auto here = looks.begin() + static_cast<std::ptrdiff_t>(i);
-        const bool is_first = std::find(looks.begin(), here, *here) == here;
-        const bool is_last = std::find(here + 1, looks.end(), *here) == looks.end();
-        if (looks.size() <= kAllOf || i % (1 + looks.size() / kEvenly) == 0 || is_first || is_last)
+    for (std::size_t i = 0; i < accesses.size(); ++i) {
+        const auto here = accesses.begin() + static_cast<std::ptrdiff_t>(i);
+        const bool is_first = std::find(accesses.begin(), here, *here) == here;
+        const bool is_last = std::find(here + 1, accesses.end(), *here) == accesses.end();
+        if (accesses.size() <= kAllOf || i % (1 + accesses.size() / kEvenly) == 0 || is_first ||
+            is_last)
             chosen.push_back(i);
     }
     // The last accesses are those after the last load of tail_pos, if there are any.
@@ -145,14 +146,14 @@ std::vector<std::size_t> choose_looks(const std::vector<std::uint64_t>& looks) {
 
 // Overwrites the event before each access to it in turn. A consumer that reads the event after its
 // last load of tail_pos delivers the later bytes.
-void lap_at_every_look(Stage& stage) {
+void lap_at_every_access(Stage& stage) {
     const std::string type(60, 'n');  // most of the event
-    std::vector<std::uint64_t> looks;
-    watch_an_event(stage, 0, type, [&looks](std::uint64_t instruction) {
-        looks.push_back(instruction);
+    std::vector<std::uint64_t> accesses;
+    watch_an_event(stage, 0, type, [&accesses](std::uint64_t instruction) {
+        accesses.push_back(instruction);
         return false;
     });
-    for (const std::size_t chosen : choose_looks(looks)) {
+    for (const std::size_t chosen : choose_accesses(accesses)) {
         if (stage.testee().has_ended(0)) break;
         std::size_t left = chosen;
         watch_an_event(stage, 0, type, [&](std::uint64_t) {
@@ -165,17 +166,17 @@ void lap_at_every_look(Stage& stage) {
 
 constexpr std::uint32_t kEndCpus = 12;
 
-// As lap_at_every_look with end events, one for each CPU, at the last accesses. The consumer
+// As lap_at_every_access with end events, one for each CPU, at the last accesses. The consumer
 // decides by its copy whether the event is the end: it ends the CPU, or has noticed the overwrite.
-void lap_the_end_at_every_look(Stage& stage) {
+void lap_the_end_at_every_access(Stage& stage) {
     const std::string end_type(kEndEventType);
-    std::size_t looks = 0;
-    watch_an_event(stage, 0, std::string(end_type.size(), 'n'), [&looks](std::uint64_t) {
-        ++looks;
+    std::size_t accesses = 0;
+    watch_an_event(stage, 0, std::string(end_type.size(), 'n'), [&accesses](std::uint64_t) {
+        ++accesses;
         return false;
     });
-    for (std::uint32_t cpu = 1; cpu < kEndCpus && cpu <= looks; ++cpu) {
-        std::size_t left = looks - cpu;
+    for (std::uint32_t cpu = 1; cpu < kEndCpus && cpu <= accesses; ++cpu) {
+        std::size_t left = accesses - cpu;
         watch_an_event(stage, cpu, end_type, [&](std::uint64_t) {
             if (left-- > 0) return false;
             lap(stage, cpu, 3000);
@@ -296,7 +297,7 @@ const Row kLapRows[] = {
     {{"5.1.8.1-5/lapped-at-every-load", Level::must, "5.1.8.1-5",
       "an overwrite before each access to an event",
       "Lap the ring before each access to the data of a small event in turn.", kReadsNothingLater},
-     {Call{lap_at_every_look}},
+     {Call{lap_at_every_access}},
      kOneCpu},
     {{"5.1.8.1-5/end-lapped-at-every-load", Level::must, "5.1.8.1-5",
       "an overwrite before each access to an end event",
@@ -304,7 +305,7 @@ const Row kLapRows[] = {
       "accesses to its data, another one on each CPU.",
       "The consumer ends the CPU, or sees that the event was overwritten. It reads nothing of an "
       "event after its last load of tail_pos."},
-     {Asleep{}, Call{lap_the_end_at_every_look}},
+     {Asleep{}, Call{lap_the_end_at_every_access}},
      {.cpus = kEndCpus}},
     {{"E7/torn-header-of-large-sizes", Level::erratum, "E7", "a header overwritten by huge sizes",
       "Stop the consumer before it reads the header. Lap the ring, so that event_size, "

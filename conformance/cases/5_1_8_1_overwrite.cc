@@ -169,12 +169,12 @@ Step tear_large(std::uint64_t pages, std::uint64_t stopped_at, bool has_payload 
 // of two iterations counts the accesses to the last page of the event.
 void tear_at_last(Stage& stage, std::uint64_t event_bytes) {
     const std::uint64_t last_page = 1 + (event_bytes - 1) / kPageBytes;
-    std::uint64_t looks = 0;
+    std::uint64_t loads = 0;
     for (const bool is_torn : {false, true}) {
         if (!place_next_event(stage, 0, Filler::small)) return;
-        std::uint64_t left = looks;
+        std::uint64_t left = loads;
         stage.guards().guard(0, last_page, 1, [&](const GuardHit&) {
-            if (!is_torn) ++looks;
+            if (!is_torn) ++loads;
             if (!is_torn || --left > 0) return AtGuard::step;
             emit_small(stage, 0, capacity(stage, 0) - event_bytes);
             emit_some(stage, 0, 1, event_bytes);
@@ -198,31 +198,31 @@ Steps torn_anywhere(std::uint64_t pages) {
 
 // Overwrites after the k-th load of tail_pos, and before any other access. After its last load, the
 // consumer has read all that it needs.
-void overwrite_behind_looks(Stage& stage, const EventSpec& spec,
-                            const std::function<void()>& overwrite) {
-    constexpr std::uint64_t kLooks = 24;
+void overwrite_after_loads(Stage& stage, const EventSpec& spec,
+                           const std::function<void()>& overwrite) {
+    constexpr std::uint64_t kLoads = 24;
     WalkLimit limit(stage);
-    for (std::uint64_t k = 1; k <= kLooks && !limit.is_over(); ++k) {
+    for (std::uint64_t k = 1; k <= kLoads && !limit.is_over(); ++k) {
         if (!place_next_event(stage, 0, Filler::small)) break;
-        std::uint64_t looks = 0;
-        const auto is_look = [](const GuardHit& hit) {
+        std::uint64_t loads = 0;
+        const auto is_load = [](const GuardHit& hit) {
             return hit.place.offset_bytes == kTailPosOffset;
         };
         stage.guards().guard(
-            0, 0, 1, [&](const GuardHit&) { return looks > k ? AtGuard::release : AtGuard::step; },
+            0, 0, 1, [&](const GuardHit&) { return loads > k ? AtGuard::release : AtGuard::step; },
             [&](const GuardHit& hit, const GuardStep&) {
-                if (is_look(hit) && ++looks == k) overwrite();
+                if (is_load(hit) && ++loads == k) overwrite();
             });
         stage.rings().emit(0, spec);
         stage.wait_asleep(0);
         stage.guards().release();
-        if (looks < k) break;
+        if (loads < k) break;
     }
 }
 
 // Overwrites with bytes that belong to no event.
-void lap_behind_looks(Stage& stage, const EventSpec& spec) {
-    overwrite_behind_looks(stage, spec, [&stage] {
+void lap_after_loads(Stage& stage, const EventSpec& spec) {
+    overwrite_after_loads(stage, spec, [&stage] {
         overwrite_all(stage, [](std::string& payload, std::uint64_t) {
             payload.assign(payload.size(), '\xff');
         });
@@ -230,26 +230,25 @@ void lap_behind_looks(Stage& stage, const EventSpec& spec) {
 }
 
 // A type longer than a byte can count, of many pages, nearly as long as permitted.
-void long_type_lapped_behind_looks(Stage& stage) {
+void long_type_lapped_after_loads(Stage& stage) {
     for (const std::uint64_t type_bytes : {300, 5'000, 60'000})
-        lap_behind_looks(stage,
-                         stage.rings().events().make(kHeaderBytesBeforeType + type_bytes + 50,
-                                                     std::string(type_bytes, 'l')));
+        lap_after_loads(stage, stage.rings().events().make(kHeaderBytesBeforeType + type_bytes + 50,
+                                                           std::string(type_bytes, 'l')));
 }
 
 // A consumer that reads the payload last may read something else if there is none. The second time,
 // a similar event overwrites it, so that a plausible header is in the same place.
-void without_payload_lapped_behind_looks(Stage& stage) {
+void without_payload_lapped_after_loads(Stage& stage) {
     const std::uint64_t kBytes = kHeaderBytesBeforeType + 1;
-    lap_behind_looks(stage, stage.rings().events().make(kBytes));
-    overwrite_behind_looks(stage, stage.rings().events().make(kBytes), [&stage, kBytes] {
+    lap_after_loads(stage, stage.rings().events().make(kBytes));
+    overwrite_after_loads(stage, stage.rings().events().make(kBytes), [&stage, kBytes] {
         emit_small(stage, 0, capacity(stage, 0) - kBytes);
         emit_some(stage, 0, 1, kBytes);
     });
 }
 
-void large_event_lapped_behind_looks(Stage& stage) {
-    lap_behind_looks(stage, stage.rings().events().make(300 * kPageBytes - 64));
+void large_event_lapped_after_loads(Stage& stage) {
+    lap_after_loads(stage, stage.rings().events().make(300 * kPageBytes - 64));
 }
 
 // A producer that is always faster. It overwrites everything unread: a few times between the load
@@ -418,14 +417,14 @@ const Row kOvertakenRows[] = {
       "Emit events of 1.2 MiB. Lap the ring after the first load of tail_pos, after the second, "
       "and so on.",
       kReadsNothingLater},
-     {Call{large_event_lapped_behind_looks}},
+     {Call{large_event_lapped_after_loads}},
      {.cpus = 1, .capacity = 4 * kMebibyte}},
     {{"5.1.8.1-5/long-type-lapped-after-every-load", Level::must, "5.1.8.1-5",
       "a lap after each load of tail_pos, with a long type",
       "Emit an event whose type has 300, 5,000 or 60,000 bytes. Lap the ring after the first load "
       "of tail_pos, after the second, and so on.",
       "The consumer reads nothing of an event after its last load of tail_pos, the type included."},
-     {Call{long_type_lapped_behind_looks}},
+     {Call{long_type_lapped_after_loads}},
      {.cpus = 1, .capacity = kMebibyte}},
     {{"5.1.8.1-5/without-payload-lapped-after-every-load", Level::must, "5.1.8.1-5",
       "a lap after each load of tail_pos, without a payload",
@@ -433,7 +432,7 @@ const Row kOvertakenRows[] = {
       "large events, or so that a similar event is in the same place.",
       "The consumer reads nothing of an event after its last load of tail_pos, the header "
       "included."},
-     {Call{without_payload_lapped_behind_looks}},
+     {Call{without_payload_lapped_after_loads}},
      {.cpus = 1}},
     {{"5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
       "eleven hundred overwrites in a row",

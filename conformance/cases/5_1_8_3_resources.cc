@@ -52,7 +52,7 @@ struct ManyResizes {
     std::uint32_t cpus = 2;
     std::uint64_t capacity_bytes = 1 << 20;
     bool counts_memory = true;
-    static constexpr int kLooks = 4;
+    static constexpr int kCounts = 4;
 
     CaseOutcome operator()(Stage& stage) const;
     void start(Stage& stage) const;
@@ -68,14 +68,14 @@ void ManyResizes::start(Stage& stage) const {
 }
 
 std::vector<Holdings> ManyResizes::play(Stage& stage) const {
-    std::vector<Holdings> looks;
+    std::vector<Holdings> counts;
     bool swaps = false;
     stage.hooks().set_on_attached([&](const Attached& attached) {
         if (attached.error != 0 || !swaps) return;
         swaps = false;
         stage.resize(stage.capacity_bytes());
     });
-    for (int i = 1; i <= kLooks * stretch; ++i) {
+    for (int i = 1; i <= kCounts * stretch; ++i) {
         swaps = between == Between::swaps;
         if (between == Between::one_cpu)
             stage.rings().swap(2, SwapSpec{capacity_bytes});
@@ -83,16 +83,16 @@ std::vector<Holdings> ManyResizes::play(Stage& stage) const {
             stage.resize(i % 3 == 1 ? 2 * capacity_bytes : capacity_bytes);
         if (between == Between::events) emit_everywhere(stage, 1, 100);
         stage.wait_asleep();
-        if (i % stretch == 0) looks.push_back(count_holdings(stage));
+        if (i % stretch == 0) counts.push_back(count_holdings(stage));
     }
     stage.hooks().set_on_attached(nullptr);
-    return looks;
+    return counts;
 }
 
 CaseOutcome ManyResizes::operator()(Stage& stage) const {
     const ShortenedWaits shortened_waits(stage.waits());
     start(stage);
-    const ManyFiles files(8 * cpus * static_cast<rlim_t>(kLooks * stretch + 20));
+    const ManyFiles files(8 * cpus * static_cast<rlim_t>(kCounts * stretch + 20));
     const auto changes = static_cast<std::uint64_t>(stretch);
     blame_growth(stage, play(stage), figures_of(changes, counts_memory), changes);
     return stage.finish();
@@ -108,30 +108,30 @@ void tear_one(Stage& stage, std::uint64_t ring_bytes, std::uint64_t event_bytes)
 }
 
 CaseOutcome many_torn_reads(Stage& stage) {
-    constexpr int kLooks = 5;
+    constexpr int kCounts = 5;
     constexpr int kStretch = 30;
     constexpr std::uint64_t kRing = 1 << 20;
     constexpr std::uint64_t kEventBytes = 150'000;
     static_assert(kStretch * kEventBytes > kOwnGrowthBytes);
     set_up_one_cpu(stage, kRing);
     stage.start();
-    std::vector<Holdings> looks;
-    for (int i = 1; i <= kLooks * kStretch; ++i) {
+    std::vector<Holdings> counts;
+    for (int i = 1; i <= kCounts * kStretch; ++i) {
         stage.wait_asleep();
         if (stage.testee().has_ended(0))
             return stage.finish();  // refused: the judge decides whether that was correct
         tear_one(stage, kRing, kEventBytes);
-        if (i % kStretch == 0) looks.push_back(count_holdings(stage));
+        if (i % kStretch == 0) counts.push_back(count_holdings(stage));
     }
-    const auto is_growing = [&] { return grows(looks, &Holdings::data_bytes, kOwnGrowthBytes); };
-    count_again(stage, looks, is_growing);
+    const auto is_growing = [&] { return grows(counts, &Holdings::data_bytes, kOwnGrowthBytes); };
+    count_again(stage, counts, is_growing);
     if (is_growing()) {
         stage.findings().blame(
             "5.1.8.1-5",
             fmt::format("the consumer has {2} bytes of private memory after every {0} "
                         "discarded events of {1} bytes; expected no growth. Evidence: the "
                         "memory of discarded events is not given back",
-                        kStretch, kEventBytes, text_of(looks, &Holdings::data_bytes)));
+                        kStretch, kEventBytes, text_of(counts, &Holdings::data_bytes)));
     }
     return stage.finish();
 }

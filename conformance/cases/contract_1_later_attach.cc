@@ -87,7 +87,7 @@ class FailingAttach {
     // blame.
     void watch() {
         const TimePoint now = Clock::now();
-        const Clock::duration passed = now - std::exchange(looked_, now);
+        const Clock::duration passed = now - std::exchange(checked_at_, now);
         if (without_rest_ >= kWithoutRest)
             stop_failed(kClause, fmt::format("The consumer calls kmes_attach {} times without a "
                                              "rest, while it fails with {}; expected a rest "
@@ -118,7 +118,7 @@ class FailingAttach {
     int without_rest_ = 0;
     bool is_failing_ = false;  // the last call has failed
     bool all_slept_ = false;
-    TimePoint looked_;
+    TimePoint checked_at_;
     Clock::duration slept_{};
 };
 

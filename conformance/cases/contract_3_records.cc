@@ -32,7 +32,7 @@ class SleepWatch {
     SleepWatch(Stage& stage, std::string_view clause, std::string_view message)
         : stage_(stage), clause_(clause), message_(message) {
         stage.hooks().set_on_wait(
-            [this](const FutexWait& wait, std::uint32_t cpu) { look_at(wait, cpu); });
+            [this](const FutexWait& wait, std::uint32_t cpu) { check(wait, cpu); });
     }
     ~SleepWatch() { stage_.hooks().set_on_wait(nullptr); }
     SleepWatch(const SleepWatch&) = delete;
@@ -40,14 +40,14 @@ class SleepWatch {
 
     bool has_blamed() const { return blamed_; }
     // Whether the thread has loaded write_pos since guard().
-    bool has_looked(pid_t tid) const { return lookers_.contains(tid); }
+    bool has_loaded(pid_t tid) const { return loaders_.contains(tid); }
     // Guards the metadata page and calls `act` at the k-th access. Releases a page that is loaded
     // again and again in a spin.
     void guard(std::uint64_t k, const std::function<void()>& act) {
-        lookers_.clear();
+        loaders_.clear();
         accesses_ = 0;
         stage_.guards().guard(0, 0, 1, [this, k, act](const GuardHit& hit) {
-            if (hit.place.offset_bytes == kWritePosOffset) lookers_.insert(hit.tid);
+            if (hit.place.offset_bytes == kWritePosOffset) loaders_.insert(hit.tid);
             if (++accesses_ == k) act();
             return accesses_ > k + kAccessesAtMost ? AtGuard::release : AtGuard::step;
         });
@@ -58,8 +58,8 @@ class SleepWatch {
     static constexpr std::uint64_t kAccessesAtMost = 200;
 
     // If two threads load write_pos, one may sleep while the other still works.
-    void look_at(const FutexWait& wait, std::uint32_t cpu) {
-        if (blamed_ || cpu != 0 || lookers_ != std::set<pid_t>{wait.tid}) return;
+    void check(const FutexWait& wait, std::uint32_t cpu) {
+        if (blamed_ || cpu != 0 || loaders_ != std::set<pid_t>{wait.tid}) return;
         if (!is_long(wait) || !sleeps_on_undelivered(stage_, wait)) return;
         blamed_ = true;
         stage_.findings().blame(clause_, std::string(message_));
@@ -68,7 +68,7 @@ class SleepWatch {
     Stage& stage_;
     std::string_view clause_;
     std::string_view message_;
-    std::set<pid_t> lookers_;
+    std::set<pid_t> loaders_;
     std::uint64_t accesses_ = 0;
     bool blamed_ = false;
 };
@@ -88,9 +88,9 @@ bool holds_records(const ReportWrite& write) {
 // iteration.
 class WriterHold {
   public:
-    WriterHold(Stage& stage, std::function<bool(pid_t)> has_looked) : stage_(stage) {
-        stage.hooks().set_on_report_write([this, has_looked](const ReportWrite& write) {
-            if (left_ == 0 || !holds_records(write) || has_looked(write.tid) || --left_ > 0)
+    WriterHold(Stage& stage, std::function<bool(pid_t)> has_loaded) : stage_(stage) {
+        stage.hooks().set_on_report_write([this, has_loaded](const ReportWrite& write) {
+            if (left_ == 0 || !holds_records(write) || has_loaded(write.tid) || --left_ > 0)
                 return false;
             held_ = write.tid;
             return true;
@@ -153,7 +153,7 @@ CaseOutcome records_before_it_sleeps(Stage& stage) {
     SleepWatch watch(stage, "contract-3",
                      "CPU 0: the consumer sleeps before it has written all records; expected the "
                      "record of every event that it has read");
-    WriterHold hold(stage, [&watch](pid_t tid) { return watch.has_looked(tid); });
+    WriterHold hold(stage, [&watch](pid_t tid) { return watch.has_loaded(tid); });
     stage.start();
     // Records of another CPU do not count for this one.
     emit_some(stage, 1, 400, 60);
@@ -318,7 +318,7 @@ CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpu) {
     return stage.finish();
 }
 
-CaseOutcome no_limit_instead_of_a_look(Stage& stage) {
+CaseOutcome no_limit_instead_of_a_load(Stage& stage) {
     constexpr std::uint64_t kStepsAtMost = 40;
     set_up_cpus(stage, kTwoCpus);
     stage.start();
@@ -386,7 +386,7 @@ const Row kRecordRows[] = {
      "Emit an event at each access to the metadata page in turn, as in E2/event-at-every-step. "
      "Check the time limit of the sleep that follows.",
      "The consumer never sleeps for more than 100 ms while an event is unread.",
-     no_limit_instead_of_a_look},
+     no_limit_instead_of_a_load},
     {"5.1.8.2-5/waits-that-time-out",
      must,
      "5.1.8.2-5",

@@ -31,12 +31,12 @@ constexpr std::uint32_t kCalm = 1;
 // The events of CPU 0, and whether its consumer has read its page since the last one.
 struct Traffic {
     std::uint64_t events = 0;
-    bool has_looked = false;
+    bool has_loaded = false;
     std::function<void()> on_event;
 };
 
 void send_one(Stage& stage, Traffic& traffic) {
-    traffic.has_looked = false;
+    traffic.has_loaded = false;
     emit_some(stage, kBusy, 1, 40);
     ++traffic.events;
     traffic.on_event();
@@ -57,8 +57,8 @@ void send_at_visits(Stage& stage, const std::shared_ptr<Traffic>& traffic) {
             const auto buffer = stage.buffers().buffer_at(hit.place);
             if (!buffer) return AtGuard::step;
             if (stage.rings().history().buffer(*buffer).cpu == kBusy)
-                traffic->has_looked = true;
-            else if (traffic->has_looked)
+                traffic->has_loaded = true;
+            else if (traffic->has_loaded)
                 send_one(stage, *traffic);
             return AtGuard::step;
         });

@@ -39,7 +39,7 @@ namespace {
 constexpr int kRounds = 4;
 // The maximum number of loads for which the store is held. A spin with more loads cannot be
 // covered.
-constexpr int kLooksAtMost = 16;
+constexpr int kIterationsAtMost = 16;
 // From the store to the load a compiled consumer needs about ten instructions, an interpreter
 // thousands. After this many the store is released, and nothing is proven.
 constexpr int kInstructionsAtMost = 20000;
@@ -54,17 +54,17 @@ class StoreBuffer {
 
     // Prepares the next iteration. A consumer that was woken too early, or that behaves differently
     // in each iteration, may have its barrier only in some.
-    void hold_for_one_more() { hold_for(has_witness() ? looks_ + 1 : 1); }
-    // Holds the next store until write_pos has been loaded `looks` times.
-    void hold_for(int looks) {
-        looks_ = looks;
+    void hold_for_one_more() { hold_for(has_witness() ? loads_ + 1 : 1); }
+    // Holds the next store until write_pos has been loaded `loads` times.
+    void hold_for(int loads) {
+        loads_ = loads;
         has_held_ = false;
         witness_.clear();
-        lookers_.clear();
-        only_looker_ = 0;
+        loaders_.clear();
+        only_loader_ = 0;
     }
     // Whether another iteration may show something new.
-    bool is_worth_a_round() const {
+    bool is_worth_an_iteration() const {
         return has_witness() || (has_held_ && instructions_ < kInstructionsInAll);
     }
 
@@ -72,8 +72,8 @@ class StoreBuffer {
     void before(const GuardHit& hit) {
         need_wake_before_ = need_wake();
         if (hit.touches(kWritePosOffset, 8)) {
-            lookers_.insert(hit.tid);
-            only_looker_ = 0;
+            loaders_.insert(hit.tid);
+            only_loader_ = 0;
         }
         const auto next = stage_.testee().tracer().guards().next_instruction(hit.tid);
         is_ordered_ = !next || next->is_full_barrier;
@@ -84,10 +84,10 @@ class StoreBuffer {
     // After an access to the metadata page.
     void after(const GuardHit& hit) {
         spin_watch_.note_access(hit);
-        if (is_held_ && hit.touches(kWritePosOffset, 8) && --looks_left_ <= 0) {
+        if (is_held_ && hit.touches(kWritePosOffset, 8) && --loads_left_ <= 0) {
             store_ = instruction_text(held_code_, held_stack_);
             witness_ = instruction_text(hit.code, hit.stack);
-            if (lookers_.size() == 1) only_looker_ = hit.tid;
+            if (loaders_.size() == 1) only_loader_ = hit.tid;
             emit_some(stage_, cpu_, 1, 70);
             let_go();
             return;
@@ -100,7 +100,7 @@ class StoreBuffer {
             held_stack_ = hit.stack;
             put(0);
             is_held_ = has_held_ = true;
-            looks_left_ = looks_;
+            loads_left_ = loads_;
         }
         if (is_held_ && !runs_to_the_next_access(hit.tid)) let_go();
     }
@@ -108,7 +108,7 @@ class StoreBuffer {
     bool has_witness() const { return !witness_.empty(); }
     // The event of the witness is unseen: no thread has loaded write_pos since, and only `tid` has
     // in this iteration.
-    bool is_unseen_by(pid_t tid) const { return has_witness() && only_looker_ == tid; }
+    bool is_unseen_by(pid_t tid) const { return has_witness() && only_loader_ == tid; }
     std::string describe() const {
         return fmt::format(
             "the store to need_wake, {}, was in the store buffer when {} loaded write_pos, without "
@@ -149,11 +149,11 @@ class StoreBuffer {
     bool is_ordered_ = false;
     bool is_held_ = false;
     bool has_held_ = false;
-    int looks_ = 1;
-    int looks_left_ = 1;
+    int loads_ = 1;
+    int loads_left_ = 1;
     int instructions_ = 0;  // stepped while a store was held
-    std::set<pid_t> lookers_;
-    pid_t only_looker_ = 0;
+    std::set<pid_t> loaders_;
+    pid_t only_loader_ = 0;
     CodePlace held_code_;  // of the store that is held back
     std::shared_ptr<const tracing::StackSnapshot> held_stack_;
     std::string store_;
@@ -190,7 +190,7 @@ void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
     const ShortenedWaits shortened_waits(stage.waits());
     StoreBuffer buffer(stage, cpu);
     const auto goes_on = [&buffer, rounds](int round) {
-        return round < rounds || (buffer.is_worth_a_round() && round < kLooksAtMost);
+        return round < rounds || (buffer.is_worth_an_iteration() && round < kIterationsAtMost);
     };
     for (int round = 0; goes_on(round); ++round) {
         buffer.hold_for_one_more();
@@ -276,7 +276,8 @@ void hold_its_stores_after(Stage& stage, Disturbance disturbance) {
     StoreBuffer buffer(stage, 0);
     bool has_blamed = false;
     watch_limited_waits(stage, buffer, has_blamed);
-    for (int i = 0; i < 1 || (buffer.is_worth_a_round() && i < kLooksAtMost && !has_blamed); ++i) {
+    for (int i = 0;
+         i < 1 || (buffer.is_worth_an_iteration() && i < kIterationsAtMost && !has_blamed); ++i) {
         buffer.hold_for_one_more();
         stage.wait_asleep();
         if (stage.testee().has_ended(0)) break;
@@ -318,7 +319,7 @@ void come_to_a_buffer(Stage& stage, First first) {
 CaseOutcome full_barrier_at_first(Stage& stage) {
     struct Sleep {
         First first;
-        int looks;  // most consumers load once
+        int loads;  // most consumers load once
     };
     constexpr Sleep kSleeps[] = {
         {First::at_the_start, 1}, {First::empty, 1},     {First::empty, 1},
@@ -330,13 +331,13 @@ CaseOutcome full_barrier_at_first(Stage& stage) {
     const auto guard_present = [&](const Mapped& mapped) {
         if (is_present(stage, mapped, 0)) guard_for(stage, 0, buffer);
     };
-    for (const auto& [first, looks] : kSleeps) {
+    for (const auto& [first, loads] : kSleeps) {
         if (first == First::survivors) {
             emit_some(stage, 0, 3, 100);
             stage.wait_asleep();
         }
         if (stage.testee().has_ended(0)) break;
-        buffer.hold_for(looks);
+        buffer.hold_for(loads);
         stage.hooks().set_on_mapped(guard_present);
         see_it_asleep(stage, buffer, [&stage, first = first] { come_to_a_buffer(stage, first); });
         stage.hooks().set_on_mapped(nullptr);

@@ -17,7 +17,7 @@ namespace {
 
 // -- Generations that differ between two buffers ---------------------------------------------
 
-enum class NudgedWhen { before_it_looks, as_it_attaches };
+enum class NudgedWhen { before_its_load, as_it_attaches };
 
 // A consumer that verifies its next buffer (E19) maps it, loads its generation, and attaches once
 // more, in one thread. From then on it knows the buffer's number and needs no nudge. `act` is
@@ -82,9 +82,9 @@ bool replace_twice(Stage& stage, NudgedWhen when, int nudges, std::uint64_t k) {
     const BufferIndex old = stage.rings().history().present_buffer(0);
     OnceSure once_sure(stage, k, [&stage, nudges] { swap_and_nudge(stage, nudges - 1); });
     stage.holding().freeze();
-    swap_and_nudge(stage, when == NudgedWhen::before_it_looks ? nudges : 0);
+    swap_and_nudge(stage, when == NudgedWhen::before_its_load ? nudges : 0);
     stage.holding().thaw();
-    bool is_nudged = when == NudgedWhen::before_it_looks;
+    bool is_nudged = when == NudgedWhen::before_its_load;
     stage.hooks().set_on_attach([&](const AttachRequest&) {
         if (std::exchange(is_nudged, true)) return;
         for (int i = 0; i < nudges; ++i) stage.rings().nudge(old);
@@ -210,7 +210,7 @@ const Row kSwitchRows[] = {
      "Before each access to the next one, after the check of E19, replace it as well. Nudge it "
      "to a value that the old one had.",
      kOwnNumbers,
-     [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::before_it_looks); }},
+     [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::before_its_load); }},
     {"E15/nudged-between-two-loads", Level::erratum, "E15",
      "nudges between two checks of the old buffer",
      "Play E15/generation-of-the-old-buffer, with the nudges after the consumer has seen the "

@@ -53,7 +53,7 @@ class Explore : public testing::Test {
                Demand::explored};
 };
 
-TEST_F(Explore, FindsTheEventBetweenTheLookAndTheCounter) {
+TEST_F(Explore, FindsTheEventBetweenTheLoadAndTheCounter) {
     const CaseOutcome outcome = search("broken_counter-after-the-recheck", "wake");
     EXPECT_EQ(outcome.verdict, Verdict::fail) << outcome.message;
     EXPECT_EQ(outcome.clause, "E2") << outcome.message;

@@ -38,7 +38,7 @@ TEST(Points, AreTheAccessesInOrder) {
     EXPECT_EQ(points[2], trace[2].point);
 }
 
-TEST(Points, OfASpinAreItsFirstLooksAndItsLast) {
+TEST(Points, OfASpinAreItsFirstLoadsAndItsLast) {
     std::vector<TraceEntry> trace;
     for (std::uint64_t i = 1; i <= 1000; ++i) trace.push_back(access(kWritePos, i));
     std::set<std::uint64_t> occurrences;

@@ -18,24 +18,24 @@ std::vector<std::size_t> rank(const std::vector<FailedCase>& failures) {
     return rank_failures(group_failures(failures, {}));
 }
 
-TEST(TellingTest, NothingFailed) {
+TEST(FailureGroupsTest, NothingFailed) {
     EXPECT_THAT(rank({}), IsEmpty());
 }
 
-TEST(TellingTest, WhatWasMadeForItComesBeforeWhatFailedByAccident) {
+TEST(FailureGroupsTest, WhatWasMadeForItComesBeforeWhatFailedByAccident) {
     EXPECT_THAT(rank({{"E10", "E3", 5}, {"E3", "E3", 40}, {"5.1.8.2", "E3", 3}}),
                 ElementsAre(1, 2, 0));
 }
 
-TEST(TellingTest, ASimplerScenarioComesFirst) {
+TEST(FailureGroupsTest, ASimplerScenarioComesFirst) {
     EXPECT_THAT(rank({{"E3", "E3", 80'000}, {"E3", "E3", 12}}), ElementsAre(1, 0));
 }
 
-TEST(TellingTest, TheSameCountIsInTheOrderOfTheRun) {
+TEST(FailureGroupsTest, TheSameCountIsInTheOrderOfTheRun) {
     EXPECT_THAT(rank({{"E3", "E3", 12}, {"E3", "E3", 12}}), ElementsAre(0, 1));
 }
 
-TEST(TellingTest, AStepOfAClauseIsNearIt) {
+TEST(FailureGroupsTest, AStepOfAClauseIsNearIt) {
     const FailedCase near{"5.1.8.1-5", "5.1.8.1", 90};
     const FailedCase far{"5.1.8.2-5", "5.1.8.1", 10};
     EXPECT_TRUE(is_better_evidence(near, far));
@@ -43,14 +43,14 @@ TEST(TellingTest, AStepOfAClauseIsNearIt) {
     EXPECT_TRUE(is_better_evidence({"5.1.8.1", "5.1.8.1-5", 90}, far));
 }
 
-TEST(TellingTest, ANumberIsNoPartOfALongerOne) {
+TEST(FailureGroupsTest, ANumberIsNoPartOfALongerOne) {
     const FailedCase other{"E10", "E1", 1};
     const FailedCase far{"5.1.1", "E1", 0};
     EXPECT_FALSE(is_better_evidence(other, far));
 }
 
 // A crash has one reason, whatever the cases test: the clearest of them gives the clause.
-TEST(TellingTest, OneCauseIsOneGroupWhateverItsCasesTest) {
+TEST(FailureGroupsTest, OneCauseIsOneGroupWhateverItsCasesTest) {
     const std::vector<FailedCase> failures = {{"E1", "E1", 500, "signal 6", true},
                                               {"5.1.1", "5.1.1", 20, "signal 6", true},
                                               {"E10", "E10", 90, "signal 6", true},
@@ -63,13 +63,13 @@ TEST(TellingTest, OneCauseIsOneGroupWhateverItsCasesTest) {
 }
 
 // Whatever the cases test, a wrong mapping is clearest in the simplest of them.
-TEST(TellingTest, AFaultThatLooksTheSameEverywhereIsShownByTheSimplestCase) {
+TEST(FailureGroupsTest, AFaultThatLooksTheSameEverywhereIsShownByTheSimplestCase) {
     EXPECT_THAT(rank({{"contract-2", "contract-2", 200, "wrong-mapping"},
                       {"5.1.5", "contract-2", 0, "wrong-mapping"}}),
                 ElementsAre(1, 0));
 }
 
-TEST(TellingTest, ASymptomInCasesOfManyClausesIsOfNoneOfThem) {
+TEST(FailureGroupsTest, ASymptomInCasesOfManyClausesIsOfNoneOfThem) {
     std::vector<FailedCase> failures;
     for (const char* clause : {"5.1.1", "5.1.3", "5.1.5", "E1", "E2", "E3", "E7"})
         failures.push_back({clause, clause, failures.size(), "a refusal: corrupt", true});
@@ -78,7 +78,7 @@ TEST(TellingTest, ASymptomInCasesOfManyClausesIsOfNoneOfThem) {
     EXPECT_EQ(group_failures(failures, {}).front().clause, "contract-records");
 }
 
-TEST(TellingTest, AClauseThatTheFaultNamesComesBeforeAsManyThatTheCaseNames) {
+TEST(FailureGroupsTest, AClauseThatTheFaultNamesComesBeforeAsManyThatTheCaseNames) {
     EXPECT_THAT(rank({{"5.1.6.1", "5.1.6.1", 5, "lost-wake-up", true},
                       {"5.1.5", "5.1.5", 5, "lost-wake-up", true},
                       {"E2", "E2", 90}}),
@@ -86,7 +86,7 @@ TEST(TellingTest, AClauseThatTheFaultNamesComesBeforeAsManyThatTheCaseNames) {
 }
 
 // The consumer sleeps on a retired buffer (E3), but only if generation jumps: the cases of E3 pass.
-TEST(TellingTest, AClauseThatItsOwnCasesFoundKeptIsThatOfTheScenario) {
+TEST(FailureGroupsTest, AClauseThatItsOwnCasesFoundKeptIsThatOfTheScenario) {
     const std::vector<FailedCase> failures = {
         {"E15", "E3", 70}, {"E15", "E3", 60}, {"E15", "E15", 80}, {"E15", "E3", 90}};
     EXPECT_EQ(group_failures(failures, {}).front().clause, "E3");
@@ -96,14 +96,14 @@ TEST(TellingTest, AClauseThatItsOwnCasesFoundKeptIsThatOfTheScenario) {
     EXPECT_THAT(groups[0].members, ElementsAre(1, 0, 2, 3));
 }
 
-TEST(TellingTest, AClauseThatCasesOfSeveralOthersFindBrokenStays) {
+TEST(FailureGroupsTest, AClauseThatCasesOfSeveralOthersFindBrokenStays) {
     EXPECT_EQ(group_failures({{"E15", "E3", 70}, {"E19", "E3", 60}}, {{"E3", 1}}).front().clause,
               "E3");
     EXPECT_EQ(group_failures({{"5.1.8.2-2", "5.1.8.2", 70}}, {{"5.1.8.2", 1}}).front().clause,
               "5.1.8.2");
 }
 
-TEST(TellingTest, MostOfTheScenariosSayWhatTheyAreOf) {
+TEST(FailureGroupsTest, MostOfTheScenariosSayWhatTheyAreOf) {
     const std::vector<FailedCase> most = {
         {"E3", "5.1.8.3", 7}, {"E3", "5.1.8.3", 6}, {"E1", "5.1.8.3", 5}};
     EXPECT_EQ(group_failures(most, {{"5.1.8.3", 1}}).front().clause, "E3");
@@ -111,7 +111,7 @@ TEST(TellingTest, MostOfTheScenariosSayWhatTheyAreOf) {
 }
 
 // A sleep on an old event has the clause of any case. All cases of E15 fail, and some of E10 pass.
-TEST(TellingTest, AnAssumedClauseIsOneThatIsBrokenInAllItsCases) {
+TEST(FailureGroupsTest, AnAssumedClauseIsOneThatIsBrokenInAllItsCases) {
     const std::string cause = "a sleep on an old event";
     const std::vector<FailedCase> failures = {{"E10", "E10", 1, cause, true},
                                               {"E9", "E9", 2, cause, true},
@@ -124,7 +124,7 @@ TEST(TellingTest, AnAssumedClauseIsOneThatIsBrokenInAllItsCases) {
 }
 
 // The same finding names E10 in a case of E21, and names no other clause in its own cases.
-TEST(TellingTest, AFaultThatNamesItsClauseElsewhereNamesItInItsOwnCases) {
+TEST(FailureGroupsTest, AFaultThatNamesItsClauseElsewhereNamesItInItsOwnCases) {
     const std::string cause = "an event that is passed over";
     const std::vector<FailureGroup> groups =
         group_failures({{"E21", "E10", 5, cause}, {"E10", "E10", 9, cause, true}}, {});
@@ -133,7 +133,7 @@ TEST(TellingTest, AFaultThatNamesItsClauseElsewhereNamesItInItsOwnCases) {
 }
 
 // The finding names 5.1.4 if the event crosses the end, but the cases of 5.1.4 pass.
-TEST(TellingTest, ANamedClauseThatItsCasesKeepGivesWayToTheCause) {
+TEST(FailureGroupsTest, ANamedClauseThatItsCasesKeepGivesWayToTheCause) {
     const std::string cause = "a record with another payload length";
     const std::vector<FailedCase> failures = {{"E2", "5.1.4", 5, cause},
                                               {"E10", "5.1.4", 6, cause},
@@ -145,7 +145,7 @@ TEST(TellingTest, ANamedClauseThatItsCasesKeepGivesWayToTheCause) {
     EXPECT_EQ(group_failures(failures, {}).front().clause, "5.1.4");
 }
 
-TEST(TellingTest, AnAssumedClauseIsTheOneWithTheLargestPartOfItsCases) {
+TEST(FailureGroupsTest, AnAssumedClauseIsTheOneWithTheLargestPartOfItsCases) {
     const std::string cause = "a refusal: corrupt";
     const std::vector<FailedCase> failures = {{"E3", "E3", 1, cause, true},
                                               {"E3", "E3", 2, cause, true},
@@ -157,7 +157,7 @@ TEST(TellingTest, AnAssumedClauseIsTheOneWithTheLargestPartOfItsCases) {
 }
 
 // An event twice: the largest scenario is the first of its clause.
-TEST(TellingTest, ALongRunComesAfterShortOnes) {
+TEST(FailureGroupsTest, ALongRunComesAfterShortOnes) {
     const std::vector<FailedCase> failures = {{"E21", "E21", 5, "", false, false, 308'844},
                                               {"5.1.5", "E21", 2, "", false, false, 103},
                                               {"E21", "E21", 7, "", false, false, 4'000},
@@ -166,7 +166,7 @@ TEST(TellingTest, ALongRunComesAfterShortOnes) {
 }
 
 // One trace shows that the consumer uses the capacity of another buffer.
-TEST(TellingTest, AReasonThatATraceShowsIsTheReasonOfItsSymptom) {
+TEST(FailureGroupsTest, AReasonThatATraceShowsIsTheReasonOfItsSymptom) {
     const std::string cause = "a refusal: corrupt";
     std::vector<FailedCase> failures = {{"E10", "E10", 4, cause, true},
                                         {"E10", "E10", 5, cause, true},
@@ -181,7 +181,7 @@ TEST(TellingTest, AReasonThatATraceShowsIsTheReasonOfItsSymptom) {
 }
 
 // The finding names E10, because the event is in a retired buffer; but the order is that of E24.
-TEST(TellingTest, AnEventThatIsPassedOverIsOfTheClauseThatAllItsCasesFindBroken) {
+TEST(FailureGroupsTest, AnEventThatIsPassedOverIsOfTheClauseThatAllItsCasesFindBroken) {
     const std::string cause = "an event that is passed over";
     const std::vector<FailedCase> failures = {{"E10", "E10", 1, cause, true},
                                               {"E24", "E10", 2, cause},
@@ -195,13 +195,13 @@ TEST(TellingTest, AnEventThatIsPassedOverIsOfTheClauseThatAllItsCasesFindBroken)
     EXPECT_EQ(group_failures(failures, {}).front().clause, "E10");
 }
 
-TEST(TellingTest, AnExitIsClearestInACaseAboutTheEnd) {
+TEST(FailureGroupsTest, AnExitIsClearestInACaseAboutTheEnd) {
     const std::string cause = "exit status 0";
     EXPECT_THAT(rank({{"5.1.5", "contract-4", 1, cause}, {"contract-4", "contract-4", 9, cause}}),
                 ElementsAre(1, 0));
 }
 
-TEST(TellingTest, OfSeveralExitsTheShortestRunIsShown) {
+TEST(FailureGroupsTest, OfSeveralExitsTheShortestRunIsShown) {
     const std::string cause = "exit status 0";
     const std::vector<FailedCase> failures = {
         {"5.1.6.2", "contract-4", 1, cause, false, false, 445},
@@ -211,7 +211,7 @@ TEST(TellingTest, OfSeveralExitsTheShortestRunIsShown) {
 }
 
 // No second load of tail_pos: the consumer delivers torn bytes, and refuses torn sizes.
-TEST(TellingTest, ARefusalBesideTornEventsIsOfTheSameMistake) {
+TEST(FailureGroupsTest, ARefusalBesideTornEventsIsOfTheSameMistake) {
     const std::string cause = "a refusal: corrupt";
     std::vector<FailedCase> failures(5, FailedCase{"5.1.8.1-5", "5.1.8.1-5", 1});
     failures.push_back({"E7", "E7", 2, cause, true});
@@ -222,7 +222,7 @@ TEST(TellingTest, ARefusalBesideTornEventsIsOfTheSameMistake) {
 }
 
 // The bounds of E7 are too strict, and the cases of E20 have large events, too.
-TEST(TellingTest, ARefusalIsOfTheBoundsIfTheirCasesShowIt) {
+TEST(FailureGroupsTest, ARefusalIsOfTheBoundsIfTheirCasesShowIt) {
     const std::string cause = "a refusal: corrupt";
     const std::vector<FailedCase> failures = {{"E20", "E20", 1, cause, true},
                                               {"E20", "E20", 5, cause, true},
@@ -234,7 +234,7 @@ TEST(TellingTest, ARefusalIsOfTheBoundsIfTheirCasesShowIt) {
     EXPECT_EQ(group_failures(once, {{"E20", 2}, {"E7", 30}}).front().clause, "E20");
 }
 
-TEST(TellingTest, AFailureWhoseOtherFindingsNameTheReasonIsJoinedToIt) {
+TEST(FailureGroupsTest, AFailureWhoseOtherFindingsNameTheReasonIsJoinedToIt) {
     std::vector<FailedCase> failures = {
         {"5.1.8.2-2", "5.1.8.2-2", 1}, {"5.1.8.2-2", "5.1.8.2-2", 2}, {"E2", "E2", 3}};
     EXPECT_EQ(group_failures(failures, {}).size(), 2u);
@@ -244,7 +244,7 @@ TEST(TellingTest, AFailureWhoseOtherFindingsNameTheReasonIsJoinedToIt) {
     EXPECT_THAT(groups[0].members, ElementsAre(0, 1, 2));
 }
 
-TEST(TellingTest, FewFailuresWithTheSameCauseInOtherCasesAreASideEffect) {
+TEST(FailureGroupsTest, FewFailuresWithTheSameCauseInOtherCasesAreASideEffect) {
     const std::string cause = "a sleep on an old event";
     std::vector<FailedCase> failures(5, FailedCase{"E2", "E2", 1, cause});
     failures.push_back({"5.1.1", "5.1.8.2-2", 7, cause});
@@ -253,7 +253,7 @@ TEST(TellingTest, FewFailuresWithTheSameCauseInOtherCasesAreASideEffect) {
     EXPECT_EQ(group_failures(failures, {}).size(), 2u) << "the case made for it fails, too";
 }
 
-TEST(TellingTest, ASearchIsShownLast) {
+TEST(FailureGroupsTest, ASearchIsShownLast) {
     const std::vector<FailedCase> failures = {{"E20", "E20", 1, "", false, true},
                                               {"E2", "E20", 7},
                                               {"E3", "E3", 9},
@@ -261,7 +261,7 @@ TEST(TellingTest, ASearchIsShownLast) {
     EXPECT_THAT(rank(failures), ElementsAre(2, 1, 3, 0));
 }
 
-TEST(TellingTest, TheWholeContractSaysNoMoreThanAnAssumedClause) {
+TEST(FailureGroupsTest, TheWholeContractSaysNoMoreThanAnAssumedClause) {
     EXPECT_THAT(rank({{"E2", "contract", 1, "write-outside"},
                       {"E7", "E7", 3, "signal 11 in copy", true},
                       {"E7", "E7", 4, "signal 11 in copy", true}}),
@@ -269,7 +269,7 @@ TEST(TellingTest, TheWholeContractSaysNoMoreThanAnAssumedClause) {
 }
 
 // A torn size that is trusted: the case decides what the copy hits.
-TEST(TellingTest, WrongAddressesInOneFunctionAreOneGroup) {
+TEST(FailureGroupsTest, WrongAddressesInOneFunctionAreOneGroup) {
     const std::string crash = "signal 11 (Segmentation fault) in copy";
     std::vector<FailedCase> failures = {{"E7", "E7", 1, crash, true},
                                         {"E7", "E7", 2, crash, true},
@@ -286,7 +286,7 @@ TEST(TellingTest, WrongAddressesInOneFunctionAreOneGroup) {
     EXPECT_EQ(group_failures(failures, {}).size(), 2u);
 }
 
-TEST(TellingTest, AnExitIsOfTheClauseThatSomeCaseHasSeen) {
+TEST(FailureGroupsTest, AnExitIsOfTheClauseThatSomeCaseHasSeen) {
     const std::vector<FailureGroup> groups =
         group_failures({{"contract-4", "contract-4", 1, "exit status 1"},
                         {"contract-4", "contract-4", 2, "exit status 1"},
@@ -299,17 +299,17 @@ TEST(TellingTest, AnExitIsOfTheClauseThatSomeCaseHasSeen) {
     EXPECT_EQ(groups[1].clause, "contract-4");
 }
 
-TEST(TellingTest, WhatExplainsMoreComesFirst) {
+TEST(FailureGroupsTest, WhatExplainsMoreComesFirst) {
     EXPECT_THAT(rank({{"E2", "E2", 5}, {"E3", "E3", 90}, {"E3", "E3", 70}}), ElementsAre(2, 0, 1));
 }
 
-TEST(TellingTest, OfTwoThatExplainAsMuchTheOneOfItsOwnCasesComesFirst) {
+TEST(FailureGroupsTest, OfTwoThatExplainAsMuchTheOneOfItsOwnCasesComesFirst) {
     EXPECT_THAT(rank({{"event-model", "contract-records", 1, "malformed-record"},
                       {"contract-3", "contract-3", 5, "malformed-record"}}),
                 ElementsAre(1, 0));
 }
 
-TEST(TellingTest, TheBestOfEachClauseComesFirst) {
+TEST(FailureGroupsTest, TheBestOfEachClauseComesFirst) {
     // E3 was found by two cases made for it, E10 by one, and 5.1.1 by none.
     EXPECT_THAT(rank({{"5.1.2", "5.1.1", 1},
                       {"E10", "E10", 1},

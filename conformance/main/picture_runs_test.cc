@@ -94,7 +94,7 @@ class Failure {
     CaseOutcome outcome_;
 };
 
-TEST(PictureOfARun, AnEventBetweenTheLastLookAndTheCounter) {
+TEST(PictureOfARun, AnEventBetweenTheLastLoadAndTheCounter) {
     const Failure failure("E2/event-at-every-step", "counter-after-the-recheck");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().code, FindingCode::lost_wake_up);

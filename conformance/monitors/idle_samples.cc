@@ -277,13 +277,13 @@ struct IdleSamples {
 
 // Whether a thread runs and has not rested since the first check: 20 checks, a millisecond apart.
 bool has_busy_thread(Stage& stage) {
-    constexpr int kLooks = 20;
+    constexpr int kChecks = 20;
     std::map<pid_t, std::uint64_t> busy;  // threads, and the number of rests of each
     for (const pid_t tid : stage.testee().tracer().testee_threads()) {
         const auto status = tracing::read_status(tid);
         if (status && status->state == 'R') busy[tid] = status->rests;
     }
-    for (int look = 0; look < kLooks && !busy.empty(); ++look) {
+    for (int check = 0; check < kChecks && !busy.empty(); ++check) {
         stage.waits().let_run(1);
         std::erase_if(busy, [](const auto& each) {
             const auto status = tracing::read_status(each.first);

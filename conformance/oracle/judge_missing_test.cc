@@ -82,7 +82,7 @@ TEST(Judge, MissesASkippedEvent) {
                   "a delivery before event 4, when they were still in the buffer"));
 }
 
-TEST(Judge, MissesWhatLaysBehindTheTailAtTheFirstLook) {
+TEST(Judge, MissesEventsAfterTheTailOfTheFirstLoad) {
     TestRun run;
     run.emit(0, spec_of("a"));
     run.emit(0, spec_of("a"));

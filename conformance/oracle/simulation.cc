@@ -222,7 +222,7 @@ void Consumer::attach() {
     buffer_ = world_.history_.present_buffer(cpu_);
     world_.history_.note_attached(buffer_);
     attached_ = true;
-    looked_ = false;
+    has_loaded_ = false;
     if (world_.tape_.one_in(4)) world_.produce(cpu_);
     asleep_ = false;
     remembered_generation_ = world_.history_.buffer(buffer_).generation();
@@ -239,7 +239,7 @@ void Consumer::switch_buffer() {
     release_held_back();
     buffer_ = world_.history_.present_buffer(cpu_);
     world_.history_.note_attached(buffer_);
-    looked_ = false;
+    has_loaded_ = false;
     remembered_generation_ = world_.history_.buffer(buffer_).generation();
     if (world_.fault_ == Fault::no_generation) return;
     unwritten_ += "G " + std::to_string(cpu_) + " " + std::to_string(remembered_generation_) + "\n";
@@ -248,8 +248,8 @@ void Consumer::switch_buffer() {
 // 5.1.8.1 with E6, E7, E20, E21.
 void Consumer::drain_one() {
     const Buffer& buffer = world_.history_.buffer(buffer_);
-    if (!looked_) read_pos_ = buffer.tail_pos;
-    looked_ = true;
+    if (!has_loaded_) read_pos_ = buffer.tail_pos;
+    has_loaded_ = true;
     if (world_.commit(Fault::wrong_position)) return break_position();
     if (world_.fault_ == Fault::early_from_batch) break_batch();
     const std::uint64_t write_pos = world_.history_.buffer(buffer_).write_pos;

@@ -74,7 +74,7 @@ class Consumer {
     World& world_;
     std::uint32_t cpu_;
     bool attached_ = false;
-    bool looked_ = false;
+    bool has_loaded_ = false;
     bool asleep_ = false;
     bool ended_ = false;
     BufferIndex buffer_ = 0;

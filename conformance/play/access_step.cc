@@ -12,8 +12,8 @@ namespace {
 // A thread that was stopped to set guards returns to its wait by itself. A wake before that would
 // return EAGAIN without naming the word.
 void let_it_block(Stage& stage) {
-    constexpr int kLooksAtMost = 20;
-    for (int look = 0; look < kLooksAtMost; ++look) {
+    constexpr int kChecksAtMost = 20;
+    for (int check = 0; check < kChecksAtMost; ++check) {
         stage.waits().let_run(1);
         if (stage.testee().tracer().inspect().all_blocked) return;
     }

@@ -96,7 +96,8 @@ void end_cpu(Stage& stage, std::uint32_t cpu) {
     stage.waits().delivered(cpu);
 }
 
-CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uint32_t cpu)>& look) {
+CaseOutcome with_fewer_and_fewer(Stage& stage,
+                                 const std::function<void(std::uint32_t cpu)>& check) {
     constexpr std::uint32_t kCpus = 3;
     set_up_cpus(stage, kCpus);
     stage.start();
@@ -104,7 +105,7 @@ CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uin
         stage.wait_asleep();
         end_cpu(stage, ended);
         stage.wait_asleep();
-        look(kCpus - 1);
+        check(kCpus - 1);
     }
     return stage.finish();
 }
@@ -386,9 +387,10 @@ void wake_for_nothing(Stage& stage, std::uint32_t cpu) {
 }
 
 void give_time(Stage& stage, const std::function<bool()>& condition) {
-    constexpr int kLooks = 40;
-    constexpr std::uint64_t kLookEveryMs = 50;
-    for (int look = 0; look < kLooks && !condition(); ++look) stage.waits().let_run(kLookEveryMs);
+    constexpr int kChecks = 40;
+    constexpr std::uint64_t kCheckEveryMs = 50;
+    for (int check = 0; check < kChecks && !condition(); ++check)
+        stage.waits().let_run(kCheckEveryMs);
 }
 
 }  // namespace kmes::conformance

@@ -322,7 +322,7 @@ AtGuard Player::decide(const GuardHit& hit) {
         }
         if (turns_) take_turns(point, hit.tid);
     }
-    if (has_seen_enough_data()) stop_looking_at_data();
+    if (has_seen_enough_data()) stop_guarding_data();
     return is_done ? AtGuard::done : AtGuard::step;
 }
 
@@ -362,7 +362,7 @@ bool Player::has_seen_enough_data() const {
            (plays_moves_only_ || data_after_a_move_ >= kDataAfterAMove);
 }
 
-void Player::stop_looking_at_data() {
+void Player::stop_guarding_data() {
     guards_data_ = false;
     stage_.guards().release_data();
 }

@@ -136,7 +136,7 @@ class Player : private AccessDecider {
     bool has_move_left_at_data() const;
     bool may_guard_data() const;
     bool has_seen_enough_data() const;
-    void stop_looking_at_data();
+    void stop_guarding_data();
     std::int32_t ordinal_of(pid_t thread);
 
     Stage& stage_;

@@ -14,7 +14,7 @@ namespace {
 // After this many turns of a thread without progress, all threads run freely.
 constexpr std::uint64_t kInVainAtMost = 5;
 // Consecutive checks, without an access between.
-constexpr int kBlockedLooks = 3;
+constexpr int kBlockedChecks = 3;
 // No verdict depends on it; a running thread makes progress in this time even on a busy machine.
 constexpr std::chrono::milliseconds kLongestTurn{1000};
 
@@ -77,14 +77,14 @@ void Player::yield_turn(const AccessPoint& point, pid_t thread) {
     trace_.drawn.push_back({point, Action::yield, 0});
     held_.push_back(thread);
     std::uint64_t seen = accesses_;
-    int blocked_looks = 0;
+    int blocked_checks = 0;
     const auto goes_on = [&] {
         const std::optional<pid_t> first = must_yield_to(thread);
         if (!first) return false;
         const bool moves = accesses_ != seen || !is_blocked(*first);
         seen = accesses_;
-        blocked_looks = moves ? 0 : blocked_looks + 1;
-        return blocked_looks < kBlockedLooks;
+        blocked_checks = moves ? 0 : blocked_checks + 1;
+        return blocked_checks < kBlockedChecks;
     };
     stage_.holding().hold_while(thread, goes_on, kLongestTurn);
     held_.pop_back();

@@ -95,12 +95,12 @@ std::string AccessSteps::metadata_clause(const BufferAccess& access, Reader& rea
         return was_woken ? "5.1.8.2 step 6" : "5.1.8.2 step 2";
     }
     if (touches(kWritePosOffset)) {
-        reader.looked = true;
+        reader.has_loaded_write_pos = true;
         return reader.asked ? "5.1.8.2 step 2" : "5.1.8.1 step 1";
     }
     if (touches(kTailPosOffset)) {
         if (had_data) return "5.1.8.1 step 5";
-        return reader.looked ? "5.1.8.1 step 2" : "5.1.8.3 step 4";
+        return reader.has_loaded_write_pos ? "5.1.8.1 step 2" : "5.1.8.3 step 4";
     }
     if (touches(kGenerationOffset)) return reader.asked ? "E3" : "5.1.8.3";
     if (touches(kFutexWordOffset)) return "5.1.8.2 step 3";

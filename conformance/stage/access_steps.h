@@ -57,9 +57,9 @@ class AccessSteps {
     };
     // The position of a thread in 5.1.8, as its accesses to one buffer show it.
     struct Reader {
-        bool asked = false;     // it has set need_wake
-        bool woken = false;     // its wait has ended, and it has not stored to need_wake since
-        bool looked = false;    // it has read write_pos
+        bool asked = false;  // it has set need_wake
+        bool woken = false;  // its wait has ended, and it has not stored to need_wake since
+        bool has_loaded_write_pos = false;  // it has read write_pos
         bool has_data = false;  // it has read bytes of an event since its last metadata access
         Placement event;        // the event that it reads; sequence 0: none
     };
