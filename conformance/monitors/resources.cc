@@ -6,37 +6,27 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <sstream>
 
 #include "conformance/monitors/monitors.h"
 #include "conformance/stage/stage.h"
+#include "conformance/tracer/proc.h"
 
 namespace kmes::conformance {
 namespace {
 
-std::uint64_t count_lines(const std::string& path) {
-    std::ifstream in(path);
-    return static_cast<std::uint64_t>(
-        std::count(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>(), '\n'));
-}
-
-// The folder of a live thread: the first thread may have ended before the others.
-std::string folder_of(const Tracer& tracer) {
+// The first thread may have ended before the others.
+pid_t live_thread(const Tracer& tracer) {
     for (const pid_t tid : tracer.testee_threads()) {
-        const std::string folder = fmt::format("/proc/{}", tid);
-        if (count_lines(folder + "/maps") > 0) return folder;
+        if (!tracing::read_maps(tid).empty()) return tid;
     }
-    return fmt::format("/proc/{}", tracer.testee_pid());
+    return tracer.testee_pid();
 }
 
 // The target of an fd without numbers: `anon_inode:[timerfd]`, `pipe:[#]`.
-std::string kind_of_file(const std::filesystem::path& link) {
-    std::error_code error;
+std::string kind_of_file(std::string_view target) {
     std::string kind;
-    for (const char each : std::filesystem::read_symlink(link, error).string()) {
+    for (const char each : target) {
         const bool is_digit = each >= '0' && each <= '9';
         if (!is_digit || !kind.ends_with('#')) kind += is_digit ? '#' : each;
     }
@@ -91,7 +81,7 @@ class ResourceMonitor : public Monitor {
 }  // namespace
 
 std::uint64_t read_kib(const std::string& path, const std::string& name) {
-    std::ifstream in(path);
+    std::istringstream in(tracing::read_small_file(path).value_or(""));
     for (std::string line; std::getline(in, line);) {
         if (line.starts_with(name)) return std::stoull(line.substr(name.size())) * 1024;
     }
@@ -99,16 +89,16 @@ std::uint64_t read_kib(const std::string& path, const std::string& name) {
 }
 
 Holdings count_holdings(Stage& stage) {
-    const std::string folder = folder_of(stage.testee().tracer());
+    Tracer& tracer = stage.testee().tracer();
+    const pid_t tid = live_thread(tracer);
     Holdings holdings;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(folder + "/fd", error)) {
-        ++holdings.files[kind_of_file(entry.path())];
+    for (const int fd : tracing::list_fds(tid)) {
+        ++holdings.files[kind_of_file(tracing::fd_link(tid, fd))];
         ++holdings.fds;
     }
-    holdings.ring_mappings = stage.testee().tracer().mappings().size();
-    holdings.regions = count_lines(folder + "/maps");
-    holdings.data_bytes = read_kib(folder + "/status", "VmData:");
+    holdings.ring_mappings = tracer.mappings().size();
+    holdings.regions = tracing::read_maps(tid).size();
+    holdings.data_bytes = read_kib(fmt::format("/proc/{}/status", tid), "VmData:");
     return holdings;
 }
 
