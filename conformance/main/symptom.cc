@@ -43,14 +43,25 @@ std::string wrong_fields(std::string_view message) {
 }
 
 // Turns "`mov` at program+0x12 (copy+0x6, c.c:9)" into "in copy": all instructions of a copy have
-// one reason. A place without the name of a function stays unchanged.
+// one reason. A compiler's part of a function (copy.cold, copy.part.0) is the function. A place
+// without the name of a function stays unchanged.
 std::string place_of(const std::string& place) {
-    const std::string name = between(place, " (", "+0x");
+    std::string name = between(place, " (", "+0x");
+    const bool is_file = name.find(')') != std::string::npos;
+    name.resize(std::min(name.find('.'), name.size()));
     const auto is_of_a_name = [](unsigned char byte) {
         return std::isalnum(byte) != 0 || byte == '_' || byte == ':';
     };
-    if (name.empty() || !std::ranges::all_of(name, is_of_a_name)) return "at " + place;
+    if (is_file || name.empty() || !std::ranges::all_of(name, is_of_a_name)) return "at " + place;
     return "in " + name + place.substr(std::min(place.find(';'), place.size()));
+}
+
+// In a library the place is that of the program's own call: an abort in the C library says nothing.
+std::string place_of_crash(std::string_view message) {
+    constexpr std::string_view kEvidence = ". Evidence: ";
+    std::string place = between(message, ", called from ", kEvidence);
+    if (place.empty()) place = between(message, ", by ", kEvidence);
+    return place_of(place);
 }
 
 // The wrong field, or the first word.
@@ -76,7 +87,7 @@ std::string cause_of(const Finding& finding) {
     switch (finding.code) {
         case FindingCode::crash:
             return std::string(kSignalPrefix) + between(message, "signal ", ";") + " " +
-                   place_of(between(message, ", by ", " called from "));
+                   place_of_crash(message);
         case FindingCode::ended_too_early:
         case FindingCode::wrong_exit_status:
             return std::string(kExitStatusPrefix) + between(message, "status ", ";");

@@ -20,11 +20,11 @@ Symptom symptom(FindingCode code, const std::string& clause, const std::string& 
 TEST(Symptom, ACrashIsItsPlace) {
     const std::string message =
         "the consumer was killed by signal 6 (Aborted); expected no crash. Evidence: SIGABRT, by "
-        "`call` at libc.so.6+0x8 (pthread_kill+0x1), called from main() a.c:9";
+        "`mov ebp, eax` at a+0x8 (drain+0x1, a.c:9)";
     const Symptom found = symptom(FindingCode::crash, "E1", message, "E1");
     EXPECT_TRUE(found.is_assumed);
     EXPECT_EQ(found.cause, symptom(FindingCode::crash, "E7", message, "E7").cause);
-    EXPECT_EQ(found.cause, "signal 6 (Aborted) in pthread_kill");
+    EXPECT_EQ(found.cause, "signal 6 (Aborted) in drain");
 }
 
 TEST(Symptom, ACrashWithoutTheNameOfAFunctionIsItsInstruction) {
@@ -33,6 +33,20 @@ TEST(Symptom, ACrashWithoutTheNameOfAFunctionIsItsInstruction) {
         "`mov ebp, eax` at libc.so.6+0x8aeec (pthread_kill.c:44)";
     EXPECT_EQ(symptom(FindingCode::crash, "E1", message, "E1").cause,
               "signal 6 (Aborted) at `mov ebp, eax` at libc.so.6+0x8aeec (pthread_kill.c:44)");
+}
+
+TEST(Symptom, ACrashInALibraryIsAtTheProgramsOwnCall) {
+    const std::string message =
+        "the consumer was killed by signal 6 (Aborted); expected no crash. Evidence: SIGABRT, by "
+        "`mov ebp, eax` at libc.so.6+0x8aeec (raise+0x1c), called from ";
+    const auto cause = [&message](const std::string& caller) {
+        return symptom(FindingCode::crash, "E1", message + caller, "E1").cause;
+    };
+    EXPECT_EQ(cause("a+0xe3e (drain+0x6e, a.c:144)"), "signal 6 (Aborted) in drain");
+    EXPECT_EQ(cause("a+0xe3e (drain.cold+0x6, a.c:144)"), "signal 6 (Aborted) in drain");
+    EXPECT_EQ(cause("a+0xe3e"), "signal 6 (Aborted) at a+0xe3e");
+    EXPECT_EQ(cause("a+0xe3e. Evidence: its last action was a wait"),
+              "signal 6 (Aborted) at a+0xe3e");
 }
 
 TEST(Symptom, AForbiddenStoreIsItsPlace) {
