@@ -39,11 +39,22 @@ std::string SmokePatience::why_hopeless() {
     last_check_ = now;
     const Inspection inspection = tracer_.inspect();
     ++checks_;
-    if (std::ranges::all_of(inspection.threads, is_out_of_the_way)) ++resting_checks_;
+    if (is_resting(inspection)) ++resting_checks_;
     const bool for_good =
         tracer_.testee_pid() != 0 && inspection.all_blocked_for_good && !inspection.other_processes;
     quiet_checks_ = for_good ? quiet_checks_ + 1 : 0;
     return quiet_checks_ >= kQuietChecks ? "all threads are blocked for good" : std::string();
+}
+
+// Before the first attach a launcher may wait for the process that will be the consumer, which
+// works.
+bool SmokePatience::is_resting(const Inspection& inspection) const {
+    if (tracer_.testee_pid() != 0)
+        return std::ranges::all_of(inspection.threads, is_out_of_the_way);
+    return std::ranges::all_of(tracer_.testee_threads(), [this](pid_t tid) {
+        const Activity activity = tracer_.activity(tid);
+        return activity == Activity::kBlocked || activity == Activity::kEnded;
+    });
 }
 
 // A program that sleeps waits for something. A program that works may be slow, such as an

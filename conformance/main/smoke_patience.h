@@ -15,6 +15,7 @@
 namespace kmes::conformance {
 
 class Tracer;
+struct Inspection;
 
 class SmokePatience {
   public:
@@ -31,6 +32,7 @@ class SmokePatience {
     std::string no_progress() const;
 
   private:
+    bool is_resting(const Inspection& inspection) const;
     bool has_rested() const;
 
     Tracer& tracer_;

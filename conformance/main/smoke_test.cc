@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <sstream>
@@ -230,6 +231,30 @@ INSTANTIATE_TEST_SUITE_P(
         std::replace(name.begin(), name.end(), '-', '_');
         return name;
     });
+
+// A launcher waits, while its child works for longer than a program may rest and then becomes the
+// consumer.
+TEST(Smoke, WaitsForTheConsumerOfALauncher) {
+    constexpr const char* kLauncher = R"sh(sh -c '
+        end=$(($(date +%s%N) + $1))
+        while [ $(date +%s%N) -lt $end ]; do
+            i=0
+            while [ $i -lt 2000 ]; do i=$((i + 1)); done
+        done
+        exec "$0"' "$0" "$1"
+        exit $?)sh";
+    constexpr double kWorkNs = 3e9;  // a program may rest for 2 s with this factor
+    constexpr double kFactor = 0.5;
+    const char* scale = std::getenv("KMES_TIMEOUT_SCALE");
+    const double whole = scale == nullptr ? 1.0 : std::atof(scale);
+    Shell shell;
+    const int status =
+        shell.run({"--timeout-scale", std::to_string(kFactor * whole), "--", "sh", "-c", kLauncher,
+                   kAdapter, std::to_string(static_cast<std::int64_t>(kWorkNs * whole))});
+    const std::string out = shell.out.str();
+    if (status == 4 && out.find("--timeout-scale allows more time") != std::string::npos) return;
+    EXPECT_EQ(status, 0) << out << shell.error.str();
+}
 
 TEST(Smoke, IsInconclusiveWhereASanitizerOwnsPtrace) {
     Shell shell;

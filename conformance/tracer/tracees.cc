@@ -29,7 +29,7 @@ std::vector<pid_t> Tracees::all_threads() const {
 std::vector<pid_t> Tracees::testee_threads() const {
     std::vector<pid_t> tids;
     for (const auto& [tid, thread] : threads_) {
-        if (is_testee(thread)) tids.push_back(tid);
+        if (testee_ == 0 || is_testee(thread)) tids.push_back(tid);
     }
     return tids;
 }

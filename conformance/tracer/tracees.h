@@ -30,6 +30,8 @@ class Tracees {
     void remove(pid_t tid) { threads_.erase(tid); }
     std::map<pid_t, Thread>& threads() { return threads_; }
     std::vector<pid_t> all_threads() const;
+    // Before the first attach any process of the run may become the testee, so these are the
+    // threads of all.
     std::vector<pid_t> testee_threads() const;
     // A thread of the testee that /proc does not show as ended; 0: none.
     pid_t live_testee_thread() const;
