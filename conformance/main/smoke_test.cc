@@ -29,6 +29,11 @@ using ::testing::StartsWith;
 
 constexpr const char* kAdapter = "conformance/main/testdata/adapter";
 
+double timeout_scale() {
+    const char* scale = std::getenv("KMES_TIMEOUT_SCALE");
+    return scale == nullptr ? 1.0 : std::atof(scale);
+}
+
 class Shell {
   public:
     int run(const std::vector<std::string>& arguments) {
@@ -196,8 +201,7 @@ class Endless : public ::testing::TestWithParam<EndlessProgram> {};
 TEST_P(Endless, IsEnded) {
     const ProcessWatch watch;
     Shell shell;
-    const char* scale = std::getenv("KMES_TIMEOUT_SCALE");
-    const double whole = scale == nullptr ? 1.0 : std::atof(scale);
+    const double whole = timeout_scale();
     const double factor = GetParam().ends_by == EndsBy::limit ? whole / 4 : whole;
     const int status =
         shell.run({"--timeout-scale", std::to_string(factor), "--", "sh", "-c",
@@ -245,8 +249,7 @@ TEST(Smoke, WaitsForTheConsumerOfALauncher) {
         exit $?)sh";
     constexpr double kWorkNs = 3e9;  // a program may rest for 2 s with this factor
     constexpr double kFactor = 0.5;
-    const char* scale = std::getenv("KMES_TIMEOUT_SCALE");
-    const double whole = scale == nullptr ? 1.0 : std::atof(scale);
+    const double whole = timeout_scale();
     Shell shell;
     const int status =
         shell.run({"--timeout-scale", std::to_string(kFactor * whole), "--", "sh", "-c", kLauncher,

@@ -235,19 +235,17 @@ void EventLoop::on(const OutputLimit& event) {
 }
 
 void EventLoop::on(const TracerTrouble& event) {
-    if (event.reason == TracerTrouble::Reason::not_followed ||
-        event.reason == TracerTrouble::Reason::memory_removed ||
-        event.reason == TracerTrouble::Reason::too_many_processes ||
-        event.reason == TracerTrouble::Reason::task_refused ||
-        event.reason == TracerTrouble::Reason::stopped)
-        stop_inconclusive(event.what);
     // Reported before the end of the consumer: a consumer without the rights exits.
     if (event.reason == TracerTrouble::Reason::its_rights)
         stop_inconclusive(event.what +
                           "; the suite serves kmes_attach and each mmap by openat in the "
                           "consumer: change user, root folder, filter or process namespace "
                           "only after the last of these calls");
-    // In an ending process every action fails.
+    // In an ending process every action fails, and a thread can be stuck. Every other reason is
+    // known, and not the consumer's fault.
+    const bool may_be_its_end = event.reason == TracerTrouble::Reason::none_known ||
+                                event.reason == TracerTrouble::Reason::stuck;
+    if (!may_be_its_end) stop_inconclusive(event.what);
     if (has_gone_or_stop()) return;
     if (event.reason == TracerTrouble::Reason::stuck) stop_inconclusive(event.what);
     throw SuiteError("tracer: " + event.what);

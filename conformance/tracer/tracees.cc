@@ -27,9 +27,10 @@ std::vector<pid_t> Tracees::all_threads() const {
 }
 
 std::vector<pid_t> Tracees::testee_threads() const {
+    if (testee_ == 0) return all_threads();
     std::vector<pid_t> tids;
     for (const auto& [tid, thread] : threads_) {
-        if (testee_ == 0 || is_testee(thread)) tids.push_back(tid);
+        if (is_testee(thread)) tids.push_back(tid);
     }
     return tids;
 }
