@@ -14,6 +14,7 @@
 #include "kmes/user/file_size_signal.h"
 #include "kmes/user/memory.h"
 #include "kmes/user/producer.h"
+#include "kmes/user/serve_fixture.h"
 #include "kmes/user/test_support.h"
 
 namespace kmes {
@@ -167,6 +168,29 @@ TEST(LimitsTest, DescriptorLimitIsNamed) {
     ASSERT_EQ(1u, events.size());
     EXPECT_NE(std::string::npos, events[0].payload.find("RLIMIT_NOFILE")) << events[0].payload;
     EXPECT_EQ(0, producer.resize(128 << 10));
+}
+
+// A server that could accept nobody would let every client wait.
+TEST(LimitsTest, AServerHasADescriptorForAClient) {
+    Producer producer(test_options());
+    TemporaryFolder folder;
+    const std::string address = folder.path("socket");
+    const int lowest = dup(STDERR_FILENO);
+    int error = EMFILE;
+
+    ASSERT_EQ(0, producer.start_without_registry());
+    close(lowest);
+    for (rlim_t count = 0; error == EMFILE && count < 64; count++) {
+        SoftLimit limit(RLIMIT_NOFILE, static_cast<rlim_t>(lowest) + count);
+
+        error = serve_error(producer, address);
+        if (error != 0) continue;
+        const int left = dup(STDERR_FILENO);
+
+        EXPECT_GE(left, 0) << errno;
+        close(left);
+    }
+    EXPECT_EQ(0, error);
 }
 
 TEST(LimitsTest, ResumeStateOverTheFileSizeLimitIsAnError) {

@@ -3,9 +3,11 @@
 // producer_emit.cc.
 #include "kmes/user/producer.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cassert>
@@ -29,6 +31,16 @@ namespace {
 
 [[noreturn]] void fail_producer(int error, const std::string& what) {
     throw std::system_error(error, std::generic_category(), "KMES producer: " + what);
+}
+
+// Without a descriptor for its first client a server would let every client wait.
+void require_free_descriptor() {
+    const int fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+
+    if (fd >= 0)
+        close(fd);
+    else if (errno == EMFILE || errno == ENFILE)
+        fail_producer(errno, "no descriptor is left for a client (RLIMIT_NOFILE or fs.file-max)");
 }
 
 // event-model.md, Configuration.
@@ -513,7 +525,10 @@ void Producer::start_server(Serves serves,
                           "serves already; a second address is possible where one serves attach "
                           "alone, and the other emit");
     }
-    servers_.push_back(std::make_unique<SocketServer>(this, listen(), serves));
+    auto server = std::make_unique<SocketServer>(this, listen(), serves);
+
+    require_free_descriptor();
+    servers_.push_back(std::move(server));
 }
 
 void Producer::stop_serving() {

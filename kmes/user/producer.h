@@ -307,6 +307,7 @@ class Producer {
     //   EBUSY       inside an emission of this thread
     //   ESHUTDOWN   after retire()
     //   EINVAL, ENAMETOOLONG  the address or the mode is invalid
+    //   EMFILE, ENFILE  no descriptor is left, or none for the first client
     //   or the error of a system call.
     void serve(const std::string& address, unsigned mode = 0600,
                Serves serves = Serves::kAttachAndEmit);

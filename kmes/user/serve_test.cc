@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 #include <cerrno>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <thread>
 #include <vector>
@@ -40,15 +42,17 @@ void leave_stale_socket(const std::string& path) {
     close(fd);
 }
 
-// A process that serves until it is killed. On request a forked child of it survives.
+// A process that serves until it is killed. On request a forked child of it survives, or it has
+// descriptors for so many clients only.
 class OtherProducer {
   public:
-    OtherProducer(const std::string& address, bool forks) {
+    OtherProducer(const std::string& address, bool forks,
+                  std::optional<unsigned> clients = std::nullopt) {
         int ends[2];
 
         EXPECT_EQ(0, pipe2(ends, O_CLOEXEC));
         pid_ = fork();
-        if (pid_ == 0) serve(address, forks, ends[1]);
+        if (pid_ == 0) serve(address, forks, clients, ends[1]);
         close(ends[1]);
         EXPECT_EQ(static_cast<ssize_t>(sizeof(child_)), read(ends[0], &child_, sizeof(child_)));
         close(ends[0]);
@@ -68,11 +72,21 @@ class OtherProducer {
     }
 
   private:
-    [[noreturn]] static void serve(const std::string& address, bool forks, int report_fd) {
+    // Leaves the process `count` descriptors.
+    static void leave_descriptors(unsigned count) {
+        const int lowest = dup(STDERR_FILENO);
+        const auto above = static_cast<rlim_t>(lowest) + count;
+        const struct rlimit limit = {above, above};
+
+        if (lowest < 0 || close(lowest) != 0 || setrlimit(RLIMIT_NOFILE, &limit) != 0) _exit(1);
+    }
+    [[noreturn]] static void serve(const std::string& address, bool forks,
+                                   std::optional<unsigned> clients, int report_fd) {
         Producer producer(test_options());
         pid_t child = -1;
 
         if (serve_error(producer, address) != 0) _exit(1);
+        if (clients) leave_descriptors(*clients);
         // The child reports itself: by then it has closed its copy of the listening socket.
         if (forks) {
             child = fork();
@@ -189,7 +203,21 @@ TEST_F(ServeTest, CrashLeavesTheAddressToTheNextProducer) {
     }
 }
 
-TEST_F(ServeTest, StopLeavesNothingBehind) {
+TEST_F(ServeTest, WithoutADescriptorANewClientReplacesTheLongestIdleOne) {
+    constexpr unsigned kClients = 2;
+    OtherProducer other(address_, false, kClients);
+    std::vector<std::unique_ptr<RawClient>> clients;
+
+    for (unsigned i = 0; i < 3 * kClients; i++) {
+        clients.push_back(std::make_unique<RawClient>(address_));
+        EXPECT_TRUE(clients.back()->ask(KMES_SOCKET_IDENTIFY, 0)) << i;
+        // The producer serves, and has not left its boot phase.
+        EXPECT_EQ(-EAGAIN, clients.back()->reply()) << i;
+    }
+    EXPECT_EQ(1, clients.front()->reply()) << "the connection is over";
+}
+
+TEST_F(ServeTest, StopLeavesNoAddress) {
     auto producer = started();
 
     ASSERT_EQ(0, serve_error(*producer, address_));

@@ -211,7 +211,10 @@ void SocketLoop::accept_one(uint64_t now) {
     int fd = accept4(address_->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
     if (fd < 0) {
-        rests_ = errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+        const bool is_descriptor_missing = errno == EMFILE || errno == ENFILE;
+
+        rests_ = is_descriptor_missing || errno == ENOMEM || errno == ENOBUFS;
+        if (is_descriptor_missing) replace_longest_idle(now);
         return;
     }
     auto connection = std::make_unique<SocketConnection>(workers_->gate(), fd, serves_, now);
@@ -232,19 +235,24 @@ void SocketLoop::replace(size_t i, uint64_t now) {
     if (left != connections_.end()) remove(static_cast<size_t>(left - connections_.begin()));
 }
 
+// Makes room for a new connection. A lease stays: its client may be asleep.
+void SocketLoop::replace_longest_idle(uint64_t now) {
+    auto oldest = std::min_element(connections_.begin(), connections_.end(),
+                                   [](const ConnectionHandle& a, const ConnectionHandle& b) {
+                                       if (a->is_lease() != b->is_lease()) return b->is_lease();
+                                       return a->last_active_ms() < b->last_active_ms();
+                                   });
+
+    if (oldest == connections_.end() || (*oldest)->is_lease()) return;
+    replace(static_cast<size_t>(oldest - connections_.begin()), now);
+}
+
 void SocketLoop::add(ConnectionHandle connection, uint64_t now) {
     auto is_lease = [](const ConnectionHandle& some) { return some->is_lease(); };
     const auto leases = std::count_if(connections_.begin(), connections_.end(), is_lease);
 
-    if (connections_.size() - static_cast<size_t>(leases) >= SocketServer::kMaxConnections) {
-        auto oldest = std::min_element(connections_.begin(), connections_.end(),
-                                       [](const ConnectionHandle& a, const ConnectionHandle& b) {
-                                           if (a->is_lease() != b->is_lease()) return b->is_lease();
-                                           return a->last_active_ms() < b->last_active_ms();
-                                       });
-
-        replace(static_cast<size_t>(oldest - connections_.begin()), now);
-    }
+    if (connections_.size() - static_cast<size_t>(leases) >= SocketServer::kMaxConnections)
+        replace_longest_idle(now);
     has_delayed_ |= connection->delayed_descriptors() > 0;
     connections_.push_back(std::move(connection));
 }

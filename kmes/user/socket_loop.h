@@ -47,6 +47,7 @@ class SocketLoop {
     void on_ready(size_t i, short events, uint64_t now_ms);
     void accept_one(uint64_t now_ms);
     void replace(size_t i, uint64_t now);
+    void replace_longest_idle(uint64_t now);
     void add(ConnectionHandle connection, uint64_t now);
     void end(size_t i);
     void end_leases(SocketConnection* connection);
