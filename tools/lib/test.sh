@@ -68,6 +68,7 @@ test_arguments() {
 
 run_parts() {
     make_scratch || { report_test FAIL setup scratch-folder "" && return; }
+    install_for "$@"
     if ! { setup_section required && prepare_bazel; } 2>"$KMES_SCRATCH/setup.log"; then
         report_test FAIL setup packages ""
         show_log "$KMES_SCRATCH/setup.log"
@@ -93,15 +94,33 @@ run_parts() {
     [ -z "${CI-}" ] || run_bazel shutdown >"$KMES_SCRATCH/shutdown.log" 2>&1
 }
 
+# section_of PART: prints the section of tools/packages.txt with the packages of only this part.
+section_of() {
+    case "$1" in
+        package | browser) printf '%s' "$1" ;;
+        vm) printf kernel ;;
+    esac
+}
+
+# install_for PARTS...: installs the packages of all parts, if root calls it. apt may upgrade
+# linux-libc-dev with a later part's packages. Bazel's object cache depends on its version, so the
+# upgrade must come before the first build. A part reports itself what it lacks.
+install_for() {
+    local part section
+    [ "$(id -u)" -eq 0 ] || return 0
+    for part in "$@"; do
+        section=$(section_of "$part")
+        [ -z "$section" ] || setup_section "$section" >>"$KMES_SCRATCH/setup.log" 2>&1
+    done
+    return 0
+}
+
 # name_missing PART: reports the packages that this part lacks, before the first part begins. Only
 # root installs them.
 name_missing() {
     local section missing
-    case "$1" in
-        package | browser) section=$1 ;;
-        vm) section=kernel ;;
-        *) return ;;
-    esac
+    section=$(section_of "$1")
+    [ -n "$section" ] || return
     if [ "$(id -u)" -eq 0 ] || ! missing=$(missing_of "$section") || [ -z "$missing" ]; then
         return
     fi
