@@ -101,7 +101,7 @@ E2
 E2
     kmes 1 flakes --config default
     like "$CALLS" ' --test_timeout=120 '
-    like "$CALLS" ' --local_test_jobs=1 -- //a:busy //a:hung //a:long$'
+    like "$CALLS" ' --local_test_jobs=1 --test_timeout=30 -- //a:busy //a:hung //a:long$'
     like "$CALLS" ' --runs_per_test=60 -- //a:good //a:busy //a:hung$'
     has "$OUT" 'FAIL default //a:hung 1 of 1: hung in its first run'
     has "$OUT" 'FAIL default //a:slow 1 of 1: failed in its first run'

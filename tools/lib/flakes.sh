@@ -198,13 +198,13 @@ report_first_run() {
     keep_flake_logs "$1" "$2" "$4"
 }
 
-# play_alone CONFIG LOG TESTS...: runs tests that took too long again, with their own time limits,
-# and finds those that are short alone. If such a test was stopped before, it hung, which counts as
-# a failure.
+# play_alone CONFIG LOG TESTS...: runs tests that took too long again, for --seconds each, and finds
+# those that are short alone. If such a test was stopped before, it hung, which counts as a failure.
 play_alone() {
     local config=$1 log=$2 line name verdict seconds
     shift 2
-    run_flakes "$log" "$config" --nocache_test_results --local_test_jobs=1 -- "$@" || return
+    run_flakes "$log" "$config" --nocache_test_results --local_test_jobs=1 \
+        "--test_timeout=${FLAKES[seconds]}" -- "$@" || return
     while IFS= read -r line; do
         read_verdict "$line" && [[ " $* " = *" $name "* ]] || continue
         if [ "$verdict" = PASSED ] && [ "$seconds" -lt "${FLAKES[seconds]}" ]; then
