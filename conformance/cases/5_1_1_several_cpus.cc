@@ -222,7 +222,7 @@ bool hold_over_two_changes(Stage& stage, int access) {
     return held;
 }
 
-CaseOutcome one_is_two_behind(Stage& stage) {
+CaseOutcome one_is_two_changes_behind(Stage& stage) {
     const ShortenedWaits shortened_waits(stage.waits());
     constexpr int kPoints = 4;
     RingsSetup setup = stage.default_setup();
@@ -304,7 +304,7 @@ const Row kSeveralCpuRows[] = {
       "Hold the thread of CPU 0 at each of its first accesses to the metadata page in turn. "
       "Replace all buffers twice by larger ones, and let CPU 1 move to its own meanwhile.",
       "The consumer continues each CPU where it was, with the values of its own buffer."},
-     one_is_two_behind},
+     one_is_two_changes_behind},
 };
 
 const Row kOtherCpuRows[] = {

@@ -2,7 +2,7 @@
 //
 // Sleeping and waking (5.1.8.2, E1 to E3, E17). An event, a swap or a spurious wake comes at every
 // step. Before that comes a wake with an event, one without, or an unusual iteration
-// (unusual_round.h). store_buffer_cases.cc checks the full barrier.
+// (unusual_iteration.h). store_buffer_cases.cc checks the full barrier.
 #include <cerrno>
 #include <map>
 #include <memory>
@@ -31,14 +31,14 @@ CaseOutcome waits_that_return_eintr(Stage& stage) {
     // An event between the last check and the kernel's wait ends the wait with EAGAIN, which proves
     // nothing here. The suite needs a few iterations to wake a thread that slept with a timeout, or
     // for several CPUs.
-    constexpr int kRoundsAtMost = 60;
+    constexpr int kIterationsAtMost = 60;
     stage.hooks().set_wake_result(-EINTR);
     stage.start();
-    for (int round = 0;
-         round < 6 || (stage.hooks().reported_wake_results() < 3 && round < kRoundsAtMost);
-         ++round) {
+    for (int iteration = 0; iteration < 6 || (stage.hooks().reported_wake_results() < 3 &&
+                                              iteration < kIterationsAtMost);
+         ++iteration) {
         stage.wait_asleep();
-        if (round >= 6) stage.waits().let_run(1);
+        if (iteration >= 6) stage.waits().let_run(1);
         emit_everywhere(stage, 1, 80);
     }
     stage.wait_asleep();
@@ -333,6 +333,6 @@ const Row kUnusualIterationRows[] = {
 const std::vector<Case> kSleepCases = cases_of(kSleepRows);
 const std::vector<Case> kLeftFlagCases = cases_of(kLeftFlagRows);
 const std::vector<Case> kSpuriousWakeCases = cases_of(kSpuriousWakeRows);
-const std::vector<Case> kUnusualRoundCases = cases_of(kUnusualIterationRows);
+const std::vector<Case> kUnusualIterationCases = cases_of(kUnusualIterationRows);
 
 }  // namespace kmes::conformance

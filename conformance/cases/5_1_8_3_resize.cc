@@ -85,7 +85,7 @@ Step set_clock_back(std::uint64_t hours) {
 
 // E19: a swap after the mmap and before generation can have been loaded. The load then gives the
 // successor's number, in a dead buffer.
-CaseOutcome swap_behind_the_mmap(Stage& stage) {
+CaseOutcome swap_after_the_mmap(Stage& stage) {
     int left = 3;
     stage.hooks().set_on_mapped([&stage, &left](const Mapped&) {
         if (left <= 0) return;
@@ -107,7 +107,7 @@ CaseOutcome swap_behind_the_mmap(Stage& stage) {
 
 // A buffer that is retired before it is read has events that no other buffer has. A consumer that
 // delivers them has moved to it.
-CaseOutcome swap_behind_the_mmap_with_events(Stage& stage) {
+CaseOutcome swap_after_the_mmap_with_events(Stage& stage) {
     constexpr int kTimes = 3;
     constexpr std::uint64_t small = kSmallRegion;
     constexpr std::uint64_t large = 8 * small;
@@ -157,7 +157,7 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
     stage.start();
     stage.wait_asleep();
     constexpr int kSwaps = 20;
-    for (int round = 0; round < kSwaps; ++round) {
+    for (int iteration = 0; iteration < kSwaps; ++iteration) {
         stage.resize(stage.capacity_bytes());
         emit_everywhere(stage, 1, 100);
         stage.wait_asleep();
@@ -318,13 +318,13 @@ const Row kResizeRows[] = {
       "Resize every buffer just after one is mapped and before its generation can have been read. "
       "Nudge a consumer that sleeps on the retired buffer.",
       "The consumer attaches again and finds the current buffer, at once or at the nudge."},
-     swap_behind_the_mmap},
+     swap_after_the_mmap},
     {{"E19/swap-with-events-after-the-mmap", Level::erratum, "E19",
       "a buffer with events of its own retired before its generation is read",
       "Just after the next buffer is mapped, emit four events, and replace the buffer by one into "
       "which they do not fit.",
       "The consumer delivers the four events, and writes a G record for each of the two buffers."},
-     swap_behind_the_mmap_with_events},
+     swap_after_the_mmap_with_events},
     {{"E19/nudged", Level::erratum, "E19", "nudges of retired buffers",
       "Increment the generation of a retired buffer one to three times more.",
       "The consumer moves to the new buffer once and delivers nothing twice."},

@@ -57,18 +57,18 @@ struct Load {
 };
 
 CaseOutcome Load::operator()(Stage& stage) const {
-    constexpr int kRounds = 400;
+    constexpr int kIterations = 400;
     stage.start();
     stage.waits().mapped();
     const std::uint64_t small = stage.capacity_bytes();
-    for (int round = 0; round < kRounds; ++round) {
+    for (int iteration = 0; iteration < kIterations; ++iteration) {
         const auto cpu = static_cast<std::uint32_t>(stage.rings().events().random() % stage.cpus());
         const std::uint64_t burst = 1 + stage.rings().events().random() % 12;
         for (std::uint64_t i = 0; i < burst; ++i) emit_some(stage, cpu, 1, any_size(stage));
-        if (round % 50 == 49 && with_resizes)
+        if (iteration % 50 == 49 && with_resizes)
             stage.resize(stage.capacity_bytes() == small ? 2 * small : small);
-        if (round % 4 == 3) stage.waits().let_run(0);
-        if (round % 100 == 99) stage.waits().delivered();
+        if (iteration % 4 == 3) stage.waits().let_run(0);
+        if (iteration % 100 == 99) stage.waits().delivered();
     }
     stage.wait_asleep();
     return stage.finish();

@@ -49,7 +49,7 @@ class FailingAttach {
             return false;
         });
         stage.hooks().set_on_attach([this](const AttachRequest&) { answer(); });
-        stage.hooks().set_on_round([this](bool) {
+        stage.hooks().set_on_iteration([this](bool) {
             watch();
             return false;
         });

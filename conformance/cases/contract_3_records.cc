@@ -310,8 +310,8 @@ CaseOutcome exits_with_all_records(Stage& stage, std::uint32_t cpu) {
     hold->is_armed = true;
     stage.rings().emit(cpu, stage.rings().events().make_end());
     if (stage.waits().until_or_asleep([hold] { return hold->tid != 0; }, cpu)) {
-        for (std::uint32_t behind = cpu + 1; behind < stage.cpus(); ++behind)
-            stage.rings().emit(behind, stage.rings().events().make_end());
+        for (std::uint32_t later = cpu + 1; later < stage.cpus(); ++later)
+            stage.rings().emit(later, stage.rings().events().make_end());
         stage.holding().hold_while(hold->tid, [] { return true; }, kHeld);
     }
     hold->is_armed = false;

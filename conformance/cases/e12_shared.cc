@@ -46,8 +46,8 @@ void explain(const std::function<void()>& play, const std::string& interleaving)
 }
 
 void cleared_while_it_sleeps(Stage& stage) {
-    constexpr int kRounds = 4;
-    for (int round = 0; round < kRounds; ++round) {
+    constexpr int kIterations = 4;
+    for (int iteration = 0; iteration < kIterations; ++iteration) {
         // Both are woken; the other consumer gets no further. The testee drains, and sleeps again.
         emit_some(stage, 0, 1, 100);
         stage.wait_asleep(0);
@@ -102,7 +102,7 @@ class Pair {
     void wait(const std::string& what, const std::function<bool()>& condition) {
         Patience patience(stage_.waits().limit());
         unsigned checks = 0;
-        stage_.hooks().set_on_round([&](bool) {
+        stage_.hooks().set_on_iteration([&](bool) {
             record_accesses();
             if (second_.ended()) stop_failed("ended");
             const bool sleeps_on_an_event = !second_.has_delivered_all(0) && second_.is_asleep(0) &&
@@ -122,7 +122,7 @@ class Pair {
             },
             what + " of the second instance");
         record_accesses();
-        stage_.hooks().set_on_round(nullptr);
+        stage_.hooks().set_on_iteration(nullptr);
     }
 
     // Sends the end event to both, and blames faults of the second instance.

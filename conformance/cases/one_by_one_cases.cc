@@ -17,10 +17,10 @@ constexpr std::uint64_t kSingleEvents = kSingleCapacity / kSingleEventBytes;
 constexpr std::uint64_t kGapEvery = 3;
 
 // Every event, or the second one after a gap.
-enum class Torn { each, second_behind_a_gap };
+enum class Torn { each, second_after_a_gap };
 
 // At the first access to the event, at the second, or when the whole header has been read.
-enum class When { first, second, behind_the_header };
+enum class When { first, second, after_the_header };
 
 class OneByOne {
   public:
@@ -70,24 +70,24 @@ class OneByOne {
 };
 
 CaseOutcome torn_one_by_one(Stage& stage) {
-    struct Round {
+    struct Series {
         Torn torn;
         When when;
         int times;
     };
-    constexpr Round kRounds[] = {{Torn::each, When::behind_the_header, 40},
-                                 {Torn::each, When::second, 40},
-                                 {Torn::each, When::first, 40},
-                                 {Torn::second_behind_a_gap, When::behind_the_header, 12},
-                                 {Torn::second_behind_a_gap, When::second, 12},
-                                 {Torn::second_behind_a_gap, When::first, 12}};
+    constexpr Series kSeries[] = {{Torn::each, When::after_the_header, 40},
+                                  {Torn::each, When::second, 40},
+                                  {Torn::each, When::first, 40},
+                                  {Torn::second_after_a_gap, When::after_the_header, 12},
+                                  {Torn::second_after_a_gap, When::second, 12},
+                                  {Torn::second_after_a_gap, When::first, 12}};
     set_up_one_cpu(stage, kSingleCapacity);
     stage.start();
-    for (const Round& round : kRounds) {
+    for (const Series& series : kSeries) {
         stage.wait_asleep();
         if (stage.testee().has_ended(0))
             break;  // refused: the judge decides whether that was correct
-        const OneByOne producer(stage, round.torn, round.when, round.times);
+        const OneByOne producer(stage, series.torn, series.when, series.times);
         stage.holding().freeze();
         for (std::uint64_t i = 0; i < kSingleEvents; ++i) {
             if (i % kGapEvery == 0) stage.rings().drop(0);

@@ -59,7 +59,7 @@ extern const std::vector<Case> kAttachCases, kFirstEndCases, kFirstBufferCases, 
     kNumberCases, kMuchCases, kInterruptedAttachCases, kLeakCases, kSharedCases, kAsPublishedCases,
     kOneImageCases, kEventImageCases, kPageImageCases, kSeveralCpuCases, kOtherCpuCases,
     kBacklogCases, kDrainCases, kBurstCases, kLapCases, kOvertakenCases, kOvertakenScanCases,
-    kPendingCases, kSleepCases, kLeftFlagCases, kSpuriousWakeCases, kUnusualRoundCases,
+    kPendingCases, kSleepCases, kLeftFlagCases, kSpuriousWakeCases, kUnusualIterationCases,
     kFirstResizeCases, kResizeCases, kSeveralChangeCases, kGapOverSwapCases, kThousandUnreadCases,
     kFullNextBufferCases, kStreamCases, kManyFdCases, kOneByOneCases, kStoreBufferCases,
     kSwitchCases, kIndependentCpuCases, kIdleCases;

@@ -40,7 +40,7 @@ const std::vector<Case>& all_cases() {
             kOldPositionCases, kLargeHeaderCases, kGapOverSwapCases, kRecordCases,
             kSpuriousWakeCases, kOtherEndCases, kManyCpuCases, kThreeHundredCases, kMebibyteCases,
             kFullNextBufferCases, kZeroPositionCases, kLeftFlagCases, kSizeCases, kEndedCpuCases,
-            kUnusualRoundCases, kIndependentCpuCases, kLoadCases, kExploredCases, kNumberCases,
+            kUnusualIterationCases, kIndependentCpuCases, kLoadCases, kExploredCases, kNumberCases,
             kMuchCases, kInterruptedAttachCases, kLeakCases, kIdleCases, kStreamCases, kSharedCases,
             kAsPublishedCases, kOneImageCases, kEventImageCases, kPageImageCases);
         add_former_ids(made);

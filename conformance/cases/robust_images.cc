@@ -295,7 +295,7 @@ struct FarAhead {
     CaseOutcome operator()(Stage& stage) const {
         static constexpr std::chrono::seconds kWalks{5};
         static constexpr std::size_t kRecords = 50'000;
-        stage.hooks().set_on_round([&stage](bool) {
+        stage.hooks().set_on_iteration([&stage](bool) {
             const std::optional<Clock::duration> used = stage.testee().processor_time();
             if ((used && *used > kWalks) || stage.testee().records().records().size() > kRecords)
                 stop_failed("E26",

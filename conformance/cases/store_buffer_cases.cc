@@ -28,7 +28,7 @@
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/play/row.h"
-#include "conformance/play/unusual_round.h"
+#include "conformance/play/unusual_iteration.h"
 #include "conformance/stage/spin_watch.h"
 #include "conformance/tracer/calls.h"
 
@@ -36,7 +36,7 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr int kRounds = 4;
+constexpr int kIterations = 4;
 // The maximum number of loads for which the store is held. A spin with more loads cannot be
 // covered.
 constexpr int kIterationsAtMost = 16;
@@ -185,14 +185,15 @@ void guard_for(Stage& stage, std::uint32_t cpu, StoreBuffer& buffer) {
 }
 
 // Plays some wakes and sleeps of `cpu`, each begun by `wake`.
-void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
+void hold_its_stores(Stage& stage, std::uint32_t cpu, int iterations,
                      const std::function<void()>& wake) {
     const ShortenedWaits shortened_waits(stage.waits());
     StoreBuffer buffer(stage, cpu);
-    const auto goes_on = [&buffer, rounds](int round) {
-        return round < rounds || (buffer.is_worth_an_iteration() && round < kIterationsAtMost);
+    const auto goes_on = [&buffer, iterations](int iteration) {
+        return iteration < iterations ||
+               (buffer.is_worth_an_iteration() && iteration < kIterationsAtMost);
     };
-    for (int round = 0; goes_on(round); ++round) {
+    for (int iteration = 0; goes_on(iteration); ++iteration) {
         buffer.hold_for_one_more();
         stage.wait_asleep();
         if (stage.testee().has_ended(cpu)) break;
@@ -204,7 +205,7 @@ void hold_its_stores(Stage& stage, std::uint32_t cpu, int rounds,
 
 CaseOutcome full_barrier(Stage& stage, std::uint32_t cpu) {
     stage.start();
-    hold_its_stores(stage, cpu, kRounds, [&stage, cpu] { emit_some(stage, cpu, 1, 100); });
+    hold_its_stores(stage, cpu, kIterations, [&stage, cpu] { emit_some(stage, cpu, 1, 100); });
     return stage.finish();
 }
 
@@ -240,20 +241,20 @@ CaseOutcome full_barrier_beside_ended_cpus(Stage& stage) {
 }
 
 // As guard_for, after the disturbance.
-void guard_after(Stage& stage, UnusualRound& round, StoreBuffer& buffer) {
+void guard_after(Stage& stage, UnusualIteration& iteration, StoreBuffer& buffer) {
     const auto has_begun = std::make_shared<bool>(false);
     stage.guards().guard(
         0, 0, 1,
-        [&round, &buffer, has_begun](const GuardHit& hit) {
-            *has_begun = *has_begun || round.is_made(hit);
+        [&iteration, &buffer, has_begun](const GuardHit& hit) {
+            *has_begun = *has_begun || iteration.is_made(hit);
             if (*has_begun) buffer.before(hit);
             return AtGuard::step;
         },
-        [&round, &buffer, has_begun](const GuardHit& hit, const GuardStep&) {
+        [&iteration, &buffer, has_begun](const GuardHit& hit, const GuardStep&) {
             if (*has_begun)
                 buffer.after(hit);
             else
-                round.make_behind(hit);
+                iteration.make_after(hit);
         });
 }
 
@@ -281,15 +282,15 @@ void hold_its_stores_after(Stage& stage, Disturbance disturbance) {
         buffer.hold_for_one_more();
         stage.wait_asleep();
         if (stage.testee().has_ended(0)) break;
-        UnusualRound round(stage, disturbance);
-        guard_after(stage, round, buffer);
-        see_it_asleep(stage, buffer, [&round] { round.begin(); });
+        UnusualIteration iteration(stage, disturbance);
+        guard_after(stage, iteration, buffer);
+        see_it_asleep(stage, buffer, [&iteration] { iteration.begin(); });
         stage.guards().release();
     }
     stage.hooks().set_on_wait(nullptr);
 }
 
-CaseOutcome full_barrier_after_unusual_rounds(Stage& stage) {
+CaseOutcome full_barrier_after_unusual_iterations(Stage& stage) {
     set_up_one_cpu(stage, kUnusualCapacity);
     stage.start();
     for (const Disturbance disturbance :
@@ -382,7 +383,7 @@ const Row kStoreBufferRows[] = {
      "lap, and after a torn read. Play it after a wait that returned EAGAIN, EINTR "
      "or, if it has a limit, ETIMEDOUT.",
      "The consumer has a full barrier after the store in any iteration.",
-     full_barrier_after_unusual_rounds},
+     full_barrier_after_unusual_iterations},
 };
 
 }  // namespace

@@ -28,7 +28,7 @@ enum class Pace {
 
 constexpr std::uint64_t kLargestCapacity = 256ull << 20;
 constexpr std::uint64_t kMostBetweenSleeps = 64;
-constexpr std::uint64_t kEventsARound = 32;
+constexpr std::uint64_t kEventsPerIteration = 32;
 
 // Every event fits: the producer writes events of up to half the capacity (5.1.7 step 5).
 std::uint64_t capacity_for(const StreamFacts& facts, const Stage& stage) {
@@ -74,7 +74,7 @@ class StreamPlay {
                 stage_.resize(std::min(kLargestCapacity, 2 * stage_.capacity_bytes()));
             make_room(recorded.cpu, encoded_bytes(recorded.spec));
             stage_.rings().emit(recorded.cpu, std::move(recorded.spec));
-            if (pace_ == Pace::unpaced && i % kEventsARound == 0) stage_.waits().let_run(0);
+            if (pace_ == Pace::unpaced && i % kEventsPerIteration == 0) stage_.waits().let_run(0);
             if (pace_ == Pace::sleeps && --until_sleep_ == 0) sleep();
         }
     }

@@ -182,7 +182,7 @@ void print_outcome(const FailureTools& tools, const FailureFile& file, const Cas
     if (outcome.verdict == Verdict::pass) return;
     tools.out << fmt::format("         {}{}{}\n", printable(outcome.clause),
                              outcome.clause.empty() ? "" : ": ", printable(outcome.message));
-    if (tools.picture && outcome.record) tools.out << tools.picture(*outcome.record);
+    if (tools.drawing && outcome.record) tools.out << tools.drawing(*outcome.record);
     if (verbose) tools.out << printable(outcome.details, true);
 }
 
@@ -344,7 +344,7 @@ int replay_command(const std::string& path, const ReplayOptions& options,
         outcome = std::move(next);
         ++run;
     } while (outcome.verdict == Verdict::pass && run < options.times);
-    if (tools.picture && is_same_failure(loaded.file, outcome)) {
+    if (tools.drawing && is_same_failure(loaded.file, outcome)) {
         // For the trace: once more, with every access recorded.
         StageSettings recording = loaded.settings;
         recording.record_accesses = true;

@@ -39,7 +39,7 @@ struct FailureTools {
     // line. If empty, a file of another form is refused.
     std::function<std::string(const Layout&)> change_layout = nullptr;
     // Draws the trace of a failure for `replay`; if empty, there is none.
-    std::function<std::string(const RunRecord&)> picture = nullptr;
+    std::function<std::string(const RunRecord&)> drawing = nullptr;
 };
 
 // Judges the file's histories again, without a testee, and compares the findings with those in the

@@ -9,12 +9,12 @@
 #include <string>
 #include <utility>
 
-#include "conformance/failure/picture_parts.h"
+#include "conformance/failure/drawing_parts.h"
 
 namespace kmes::conformance {
 namespace {
 
-using picture::Item;
+using drawing::Item;
 
 std::string cut(std::string_view text) {
     if (text.size() <= kMaximumTraceTextBytes) return std::string(text);
@@ -53,7 +53,7 @@ std::vector<std::vector<std::int32_t>> wakes_of(const Timeline& timeline,
     Sleepers sleepers;
     std::vector<std::vector<std::int32_t>> wakes;
     for (std::size_t i = 0; i < timeline.steps().size(); ++i) {
-        if (picture::follows_left_out(timeline, i)) sleepers = {};
+        if (drawing::follows_left_out(timeline, i)) sleepers = {};
         wakes.push_back(sleepers.after(timeline.steps()[i]));
         std::erase_if(wakes.back(), [&](std::int32_t thread) {
             return std::find(threads.begin(), threads.end(), thread) == threads.end();
@@ -82,17 +82,17 @@ TraceRow row_of(const Timeline& timeline, std::size_t index) {
 Trace excerpt(const Timeline& timeline, std::size_t maximum_rows, std::size_t maximum_threads) {
     Trace trace;
     if (timeline.empty()) return trace;
-    const picture::Subject subject = picture::find_subject(timeline, maximum_threads);
+    const drawing::Subject subject = drawing::find_subject(timeline, maximum_threads);
     trace.threads = subject.threads;
     trace.has_several_cpus = subject.has_several_cpus;
     if (subject.others != 0)
         trace.left_out = subject.others_text + " (" + std::to_string(subject.others) +
                          (subject.others == 1 ? " step)" : " steps)");
-    const std::map<std::size_t, std::string> changes = picture::changes_of(timeline);
+    const std::map<std::size_t, std::string> changes = drawing::changes_of(timeline);
     const std::vector<std::vector<std::int32_t>> wakes = wakes_of(timeline, trace.threads);
-    const std::vector<Item> items = picture::fold(timeline, subject.steps);
+    const std::vector<Item> items = drawing::fold(timeline, subject.steps);
     const std::vector<bool> chosen =
-        picture::choose(timeline, items, std::vector<std::size_t>(items.size(), 1), maximum_rows);
+        drawing::choose(timeline, items, std::vector<std::size_t>(items.size(), 1), maximum_rows);
     std::uint64_t hidden = 0;
     bool is_after_middle = timeline.left_out() == 0;
     const auto add_gap = [&] {

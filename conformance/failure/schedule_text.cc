@@ -30,7 +30,7 @@ static_assert(static_cast<std::size_t>(PointKind::row_first_access) + 1 == kPoin
 std::string place_in_figures(const AccessPoint& point) {
     if (point.kind == PointKind::sleep) return "asleep";
     if (point.kind == PointKind::wait) return "before wait " + std::to_string(point.occurrence);
-    const std::string split = "behind " + std::to_string(point.split_bytes) + " bytes of ";
+    const std::string split = "after " + std::to_string(point.split_bytes) + " bytes of ";
     return (point.split_bytes > 0 ? split : "before ") + (point.is_write ? "write " : "read ") +
            std::to_string(point.occurrence) + " of the " + std::to_string(point.size_bytes) +
            " bytes at " + std::to_string(point.offset_bytes);

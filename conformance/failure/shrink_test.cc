@@ -325,7 +325,7 @@ TEST(Shrink, HasOneNeighbourAtATimeInMemory) {
 // For any failing set: the result fails, and the nearest passing schedule passes.
 TEST(Shrink, NeverTakesWhatDoesNotFail) {
     std::mt19937 random(7);
-    for (int round = 0; round < 200; ++round) {
+    for (int iteration = 0; iteration < 200; ++iteration) {
         std::vector<Move> moves;
         for (std::uint32_t i = 1 + random() % 12; i > 0; --i)
             moves.push_back(move_at(random() % 3, 64, 1 + random() % 9,

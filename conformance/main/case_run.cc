@@ -18,10 +18,10 @@
 
 #include "conformance/failure/failure_file.h"
 #include "conformance/main/case_pool.h"
+#include "conformance/main/drawings.h"
 #include "conformance/main/evidence.h"
 #include "conformance/main/expected.h"
 #include "conformance/main/known_failures.h"
-#include "conformance/main/pictures.h"
 #include "conformance/main/report_files.h"
 #include "conformance/report/console.h"
 #include "conformance/report/output_file.h"
@@ -99,12 +99,12 @@ class TeeBuffer : public std::streambuf {
 };
 
 // A report file is read elsewhere than on this terminal.
-PictureOptions picture_options(const Options& options, const Surroundings& around) {
-    PictureOptions picture;
-    picture.width = options.report_file ? 100 : around.out_columns;
-    picture.colour = around.out_has_colour && !options.report_file;
-    picture.unicode = around.out_is_unicode && !options.report_file;
-    return picture;
+DrawingOptions drawing_options(const Options& options, const Surroundings& around) {
+    DrawingOptions drawing;
+    drawing.width = options.report_file ? 100 : around.out_columns;
+    drawing.colour = around.out_has_colour && !options.report_file;
+    drawing.unicode = around.out_is_unicode && !options.report_file;
+    return drawing;
 }
 
 // If the user gave a number of seconds, only the selected cases share it.
@@ -156,7 +156,7 @@ class Run {
         : options_(options),
           around_(around),
           cases_(std::move(cases)),
-          pictures_(around, picture_options(options, around), drawn(options)),
+          drawings_(around, drawing_options(options, around), drawn(options)),
           settings_(settings_of(options, around)) {
         // A case has the same part of the seconds in each shard.
         settings_.explore.seconds = seconds_for(settings_.explore, cases_);
@@ -227,9 +227,9 @@ class Run {
     }
     bool prints_console() const { return prints_console(options_); }
 
-    static Pictures::Drawn drawn(const Options& options) {
-        if (!draws_traces(options)) return Pictures::Drawn::none;
-        return options.verbose ? Pictures::Drawn::all : Pictures::Drawn::best;
+    static Drawings::Drawn drawn(const Options& options) {
+        if (!draws_traces(options)) return Drawings::Drawn::none;
+        return options.verbose ? Drawings::Drawn::all : Drawings::Drawn::best;
     }
 
     // Checks whether any case can pass.
@@ -389,7 +389,7 @@ class Run {
         const std::size_t failed = summarise(report_.results).fail;
         if (failed > 0)
             progress.show(cases_.size(), cases_.size(), failed, "traces of the failures");
-        guarded([&] { pictures_.finish(report_); });
+        guarded([&] { drawings_.finish(report_); });
         progress.clear();
     }
 
@@ -415,7 +415,7 @@ class Run {
         if (options_.save_folder && outcome.verdict == Verdict::fail)
             guarded([&] { save(the_case, outcome, result); });
         guarded([&] {
-            pictures_.add(the_case, settings_for(-1), outcome, result, report_.results.size() - 1);
+            drawings_.add(the_case, settings_for(-1), outcome, result, report_.results.size() - 1);
         });
     }
 
@@ -567,7 +567,7 @@ class Run {
     const Options& options_;
     const Surroundings& around_;
     std::vector<const Case*> cases_;
-    Pictures pictures_;
+    Drawings drawings_;
     StageSettings settings_;
     RunReport report_;
     OutputFile file_;

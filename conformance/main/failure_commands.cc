@@ -6,7 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "conformance/failure/commands.h"
-#include "conformance/failure/picture.h"
+#include "conformance/failure/drawing.h"
 #include "conformance/main/command_line.h"
 #include "conformance/main/options.h"
 
@@ -16,10 +16,10 @@ namespace {
 constexpr std::uint64_t kMostRuns = 1'000'000;
 
 FailureTools tools_of(const Surroundings& around) {
-    PictureOptions picture;
-    if (around.out_columns > 0) picture.width = around.out_columns;
-    picture.colour = around.out_has_colour;
-    picture.unicode = around.out_is_unicode;
+    DrawingOptions drawing;
+    if (around.out_columns > 0) drawing.width = around.out_columns;
+    drawing.colour = around.out_has_colour;
+    drawing.unicode = around.out_is_unicode;
     return {
         .cases = around.cases,
         .run_on_stage = around.run_on_stage,
@@ -30,7 +30,7 @@ FailureTools tools_of(const Surroundings& around) {
         .stop = around.stop,
         .describe = around.describe_move,
         .change_layout = around.change_layout,
-        .picture = [picture](const RunRecord& record) { return draw(record.timeline, picture); }};
+        .drawing = [drawing](const RunRecord& record) { return draw(record.timeline, drawing); }};
 }
 
 // FILE, and what else the three commands have in common.

@@ -77,7 +77,7 @@ TEST(Preflight, AnAdapterThatCannotWorkIsNamed) {
 }
 
 TEST(Preflight, OneThatWorksInPartGoesOn) {
-    for (const char* mistake : {"pieces", "behind-the-end", "no-exit", "status"})
+    for (const char* mistake : {"pieces", "after-the-end", "no-exit", "status"})
         EXPECT_THAT(adapter(mistake).mistakes, IsEmpty()) << mistake;
 }
 
@@ -91,7 +91,7 @@ TEST(Preflight, ASanitizerThatNeedsPtraceMakesEveryRunInconclusive) {
 TEST(Preflight, AConsumerThatWorksAndIsWrongGoesOn) {
     for (const char* name :
          {"first-cpu-only", "first-buffer-for-all", "accepts-any-magic", "drops-empty-payloads",
-          "eagain-of-the-wait-is-an-error", "no-recheck", "one-event-a-look", "polls", "spins",
+          "eagain-of-the-wait-is-an-error", "no-recheck", "one-event-per-check", "polls", "spins",
           "never-exits", "exits-at-the-first-end", "moves-tail-pos", "hard-coded-capacity",
           "begins-at-write-pos"}) {
         const std::string program = std::string("conformance/testees/broken_") + name;

@@ -204,7 +204,7 @@ TEST_F(SmokeCheck, NamesADoubledRecordAndOneOutOfOrder) {
     EXPECT_THAT(check()[0].what, HasSubstr("event 1 of CPU 0 follows event 2"));
 }
 
-TEST_F(SmokeCheck, NamesWhatStandsBehindTheEnd) {
+TEST_F(SmokeCheck, NamesAnEventAfterTheEnd) {
     lines_.insert(lines_.begin() + 10,
                   "E 1 3 1700000006123456789 0 626568696e64 0 cbf29ce484222325");
     ASSERT_FALSE(check().empty());
@@ -248,7 +248,7 @@ TEST_F(SmokeCheck, NamesARefusalThatIsNotThere) {
     EXPECT_EQ(check()[0].right, "R 1 bad magic");
 }
 
-TEST_F(SmokeCheck, WantsANewlineBehindTheLastRecord) {
+TEST_F(SmokeCheck, WantsANewlineAfterTheLastRecord) {
     std::string report;
     for (const std::string& line : lines_) report += line + "\n";
     report.pop_back();

@@ -140,7 +140,7 @@ class Session : private RingsObserver {
         // Hex digits with letters in the type, and payload bytes from 0x80 on.
         emit(kMain, "sm\xc3\xb6ke.\xe2\x82\xac", "\x80\xff\xfe\x01\xc3", 3);
         emit(kMain, "smoke.zeros", leading_zero_payload(), 0);
-        emit(kMain, "smoke.header", "behind a longer header", 0,
+        emit(kMain, "smoke.header", "after a longer header", 0,
              layout().header_may_grow ? "extra" : "");
         emit(kSecond, "s", "second CPU", 0);
     }
@@ -175,7 +175,7 @@ class Session : private RingsObserver {
         emit(kSecond, end, "", 0);
         const bool plays_on = run_.to_the_end && !settings_.is_brief;
         if (plays_on && until_delivered("the end of CPU 1")) {
-            emit(kSecond, "smoke.behind.the.end", "not to be delivered", 0);
+            emit(kSecond, "smoke.after.the.end", "not to be delivered", 0);
             --emitted_.at(kSecond);
             emit(kMain, "smoke.last", "and the other CPU goes on", 0);
             until_delivered("an event of CPU 0, when CPU 1 had ended");

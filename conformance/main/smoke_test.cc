@@ -105,7 +105,7 @@ TEST(Smoke, NamesTheLineAndTheField) {
     EXPECT_THAT(shell.out.str(), HasSubstr("\n      is:    \"E 0 "));
     EXPECT_THAT(shell.out.str(), HasSubstr("\n      right: \"E 0 "));
     EXPECT_THAT(shell.out.str(), Not(HasSubstr("the adapter is correct")));
-    EXPECT_EQ(shell.smoke("behind-the-end"), 1);
+    EXPECT_EQ(shell.smoke("after-the-end"), 1);
     EXPECT_THAT(shell.out.str(), HasSubstr("follows the event kmes.conformance.end of CPU 1"));
 }
 

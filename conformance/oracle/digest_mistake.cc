@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Finds the mistake behind a wrong digest.
+// Finds the reason of a wrong digest.
 #include "conformance/oracle/digest_mistake.h"
 
 #include <algorithm>
@@ -55,14 +55,14 @@ struct Suspect {
 std::vector<Suspect> suspects(const EventSpec& event, std::uint64_t sequence, std::uint16_t cpu) {
     const std::string whole = encode_event(event, sequence, cpu);
     const std::string& payload = event.payload;
-    const std::string behind_type = event.extra_header + payload;
+    const std::string after_type = event.extra_header + payload;
     return {
         {hash_1(payload), "FNV-1 of the payload (multiplies first); FNV-1a takes the byte first"},
         {hash_signed(payload),
          "FNV-1a with bytes that have a sign (a byte from 0x80 on is widened with ones)"},
         {fnv1a(whole), "FNV-1a of the whole event, header included"},
-        {fnv1a(behind_type), "FNV-1a from byte " + std::to_string(kHeaderBytesBeforeType) +
-                                 " + type_len on; the payload begins at header_size"},
+        {fnv1a(after_type), "FNV-1a from byte " + std::to_string(kHeaderBytesBeforeType) +
+                                " + type_len on; the payload begins at header_size"},
         {fnv1a(event.type + payload), "FNV-1a of the type and the payload"},
         {fnv1a(event.type), "FNV-1a of the type"},
         {fnv1a(whole.substr(0, whole.size() - payload.size())), "FNV-1a of the header"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Finds the mistake behind a wrong digest: tries the usual mistakes of a new adapter one by one.
+// Finds the reason of a wrong digest: tries the usual mistakes of a new adapter one by one.
 // Knows no report and no testee.
 #ifndef KMES_CONFORMANCE_ORACLE_DIGEST_MISTAKE_H_
 #define KMES_CONFORMANCE_ORACLE_DIGEST_MISTAKE_H_

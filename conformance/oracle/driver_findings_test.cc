@@ -98,7 +98,7 @@ TEST(LostWakeUp, IsNoneWhereTheEventWasThereAllTheTime) {
     EXPECT_EQ(lost_wake_up(2, 1, wait).clause, "E17");
 }
 
-TEST(LostWakeUp, IsNoneWhereWritePosWasSeenBehindTheEvent) {
+TEST(LostWakeUp, IsNoneIfTheLoadOfWritePosCoveredTheEvent) {
     WaitDescription wait = futex_wait_on(2);
     wait.was_seen = true;
     EXPECT_EQ(lost_wake_up(2, 1, wait).clause, "5.1.8.1-6");
@@ -133,7 +133,7 @@ TEST(LostWakeUp, NamesTheValueThatWasReadWhereAnotherOneIsWaitedWith) {
     EXPECT_THAT(lost_wake_up(2, 1, wait).message, HasSubstr("the last value read there is 41"));
 }
 
-TEST(AsleepOnRetired, IsOfTheCaseWhereItHadARoundForIt) {
+TEST(AsleepOnRetired, IsOfTheCaseThatGaveItAnIteration) {
     WaitDescription wait = futex_wait_on(2);
     EXPECT_EQ(asleep_on_retired(2, wait).clause, "E3");
     wait.was_there = true;

@@ -76,7 +76,7 @@ TEST(Judge, FindsWhatWasDeliveredAfterARefusal) {
     EXPECT_CODE(run.only(), after_refusal);
 }
 
-TEST(Judge, MissesNothingBehindARefusal) {
+TEST(Judge, MissesNothingAfterARefusal) {
     TestRun run;
     run.history.set_fault(0, BufferFault::magic, "magic");
     run.emit(0, spec_of("a"));

@@ -166,7 +166,7 @@ struct Beginning {
     // Called before an uncounted access: returns true if counting begins with it. Empty: it does.
     std::function<bool(const GuardHit&)> is_over;
     // Called after an uncounted access. Returns true if the producer has acted.
-    std::function<bool(const GuardHit&)> behind;
+    std::function<bool(const GuardHit&)> after;
 };
 
 Beginning begins_with(const std::function<void()>& wake) {
@@ -204,10 +204,10 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
         }
         return AtGuard::step;
     };
-    const auto behind = [&](const GuardHit& hit, const GuardStep&) {
-        if (!has_begun && beginning.behind(hit)) spin_watch.stop_at_all_loads();
+    const auto after = [&](const GuardHit& hit, const GuardStep&) {
+        if (!has_begun && beginning.after(hit)) spin_watch.stop_at_all_loads();
     };
-    const auto guard = [&] { stage.guards().guard(cpu, 0, 1, at, behind); };
+    const auto guard = [&] { stage.guards().guard(cpu, 0, 1, at, after); };
     guard();
     // A beginning may lead to the next buffer.
     if (!has_begun) {
@@ -305,10 +305,10 @@ void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
 void act_at_every_access_after(Stage& stage, Disturbance disturbance,
                                const std::function<void()>& act, const WalkChoice& choice) {
     const auto begin = [&stage, disturbance] {
-        const auto round = std::make_shared<UnusualRound>(stage, disturbance);
-        return Beginning{[round] { round->begin(); },
-                         [round](const GuardHit& hit) { return round->is_made(hit); },
-                         [round](const GuardHit& hit) { return round->make_behind(hit); }};
+        const auto iteration = std::make_shared<UnusualIteration>(stage, disturbance);
+        return Beginning{[iteration] { iteration->begin(); },
+                         [iteration](const GuardHit& hit) { return iteration->is_made(hit); },
+                         [iteration](const GuardHit& hit) { return iteration->make_after(hit); }};
     };
     act_at_each(stage, 0, [] {}, begin, act, choice);
 }

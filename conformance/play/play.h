@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "conformance/model/case.h"
-#include "conformance/play/unusual_round.h"
+#include "conformance/play/unusual_iteration.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {

@@ -103,7 +103,8 @@ void Player::start() {
         mapped_.push_back(mapped);
         if (is_open_ && !is_phase_cut_) guard(mapped);
     });
-    stage_.hooks().set_on_round([this](bool is_quiet) { return publish_for_sleepers(is_quiet); });
+    stage_.hooks().set_on_iteration(
+        [this](bool is_quiet) { return publish_for_sleepers(is_quiet); });
     stage_.start();
 }
 

@@ -18,7 +18,7 @@
 
 #include "conformance/model/operations.h"
 #include "conformance/play/play.h"
-#include "conformance/play/unusual_round.h"
+#include "conformance/play/unusual_iteration.h"
 
 namespace kmes::conformance {
 

@@ -101,8 +101,8 @@ void Turns::add(pid_t thread, std::uint32_t cpu) {
     const auto before =
         static_cast<std::uint64_t>(std::count_if(threads_.begin(), threads_.end(), of_cpu));
     std::mt19937_64 own(seed_ + 1 + cpu + (before << 32));
-    const auto behind = [&](const Thread& each) { return each.cpu > cpu; };
-    threads_.insert(std::find_if(threads_.begin(), threads_.end(), behind),
+    const auto of_later_cpu = [&](const Thread& each) { return each.cpu > cpu; };
+    threads_.insert(std::find_if(threads_.begin(), threads_.end(), of_later_cpu),
                     {thread, cpu, initial_priority(own)});
 }
 
@@ -141,8 +141,8 @@ std::optional<Turns::ProducerAction> Turns::next() {
 Turns::ProducerAction Turns::take_from(Source& source) {
     const ProducerAction chosen = source.actions.back();
     source.actions.pop_back();
-    const bool falls_behind = turning_ == Turning::at_random ? random_() % 2 == 0 : is_change();
-    if (falls_behind) source.priority = lowest_ -= 1;
+    const bool loses_priority = turning_ == Turning::at_random ? random_() % 2 == 0 : is_change();
+    if (loses_priority) source.priority = lowest_ -= 1;
     return chosen;
 }
 

@@ -98,7 +98,7 @@ TEST(Turns, OnlyAChangeMovesAThread) {
 }
 
 // A thread of the lowest priority lets all actions come first.
-TEST(Turns, WhoHasFallenBehindLetsTheSourcesGoFirst) {
+TEST(Turns, AThreadThatLostItsPriorityLetsTheSourcesGoFirst) {
     std::uint64_t seen = 0;
     for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
         Turns turns = turns_of(seed);

@@ -249,7 +249,7 @@ void ConsoleReport::print_problem(const CaseResult& result) {
     if (!result.what_is_right.empty())
         print_text("    what is right: " + printable(result.what_is_right));
     // The trace is made for this terminal, and safe to print.
-    if (!result.picture.empty()) out_ << "\n" << result.picture << "\n";
+    if (!result.drawing.empty()) out_ << "\n" << result.drawing << "\n";
     // With -v the table has them already.
     if (!options_.verbose && result.verdict != Verdict::unsupported) {
         print_details(result.details, kShortDetails);

@@ -43,7 +43,7 @@ CaseResult failure() {
     result.what_is_done = "Emit.";
     result.what_is_right = "Deliver.";
     result.details = "stderr:\n  oh no\n";
-    result.picture = "  1 | read\n\n  2 | sleep\n";
+    result.drawing = "  1 | read\n\n  2 | sleep\n";
     result.replay = "kmes-conformance --filter E21/twice -- ./consumer";
     return result;
 }
@@ -57,7 +57,7 @@ std::string every_byte() {
 // A report with everything that a testee can have written.
 RunReport hostile_report() {
     CaseResult result = failure();
-    result.message = result.details = result.picture = result.replay = result.saved = every_byte();
+    result.message = result.details = result.drawing = result.replay = result.saved = every_byte();
     RunReport report = report_of({result, result_of("a/b", Verdict::unsupported, every_byte())});
     report.testee = {every_byte()};
     return report;
@@ -151,7 +151,7 @@ not ok 2 - E21/twice
   details: |2
     stderr:
       oh no
-  picture: |2
+  trace: |2
       1 | read
 
       2 | sleep

@@ -48,7 +48,7 @@ std::string text_of(const CaseResult& result, std::string_view layout) {
     add("done: ", result.what_is_done);
     add("right: ", result.what_is_right);
     add("", result.details);
-    add("", result.picture);
+    add("", result.drawing);
     add("saved: ", result.saved);
     add("again: ", result.replay);
     return text;

@@ -36,7 +36,7 @@ struct CaseResult {
     std::string replay;  // the command that repeats this case alone
     std::string details;
     // For a person: the trace of a failure, or one line that says how to get it.
-    std::string picture;
+    std::string drawing;
     std::optional<Explored> explored;
     // What a failure has in common with others, whatever their cases test.
     std::string cause;

@@ -69,7 +69,7 @@ void add_block(std::string& out, const CaseResult& result, std::string_view layo
     add_field(out, "done", result.what_is_done);
     add_field(out, "right", result.what_is_right);
     add_lines(out, "details", result.details);
-    add_lines(out, "picture", result.picture);
+    add_lines(out, "trace", result.drawing);
     add_field(out, "saved", result.saved);
     add_field(out, "again", result.replay);
     out += "  ...\n";

@@ -153,7 +153,7 @@ void EventLoop::on(const Mapped& event) {
             parts_.clock.note_work();
         else
             parts_.liveness.note_mapped_again();
-        parts_.wait_log.begin_round(parts_.cpu_of(buffer));
+        parts_.wait_log.begin_iteration(parts_.cpu_of(buffer));
         parts_.guards.record_accesses_of(event.mapping);
         parts_.hooks.mapped(event);
     }

@@ -67,7 +67,7 @@ bool describe_word(const StageParts& parts, const FutexWord& word, pid_t tid, st
     description.read_instead = parts.reads.counter_read_instead(*index, word.value_expected);
     // On a retired buffer, the iteration counts only if generation had changed before it.
     if (buffer.retired)
-        description.was_there &= buffer.retired_operation <= parts.wait_log.round_begun(cpu);
+        description.was_there &= buffer.retired_operation <= parts.wait_log.iteration_begun(cpu);
     return true;
 }
 
@@ -79,7 +79,8 @@ WaitDescription describe_wait(const StageParts& parts, const Inspection& inspect
     const std::optional<std::uint64_t> look =
         parts.reads.operations_at_write_pos(parts.rings->history().present_buffer(cpu));
     description.was_seen = owed && look && owed->published_operation <= *look;
-    description.was_there = !owed || owed->published_operation <= parts.wait_log.round_begun(cpu);
+    description.was_there =
+        !owed || owed->published_operation <= parts.wait_log.iteration_begun(cpu);
     description.delivered = last_delivery(parts, cpu);
     for (const ThreadState& thread : inspection.threads) {
         for (const FutexWord& word : thread.words) {

@@ -43,8 +43,8 @@ class Hooks {
     // Called in every iteration of a wait, for actions that depend on the state of the testee.
     // `is_quiet`: the testee makes no progress and owes something. Returns true if it did
     // something.
-    void set_on_round(std::function<bool(bool is_quiet)> function) {
-        on_round_ = std::move(function);
+    void set_on_iteration(std::function<bool(bool is_quiet)> function) {
+        on_iteration_ = std::move(function);
     }
     // Called at each entry into a futex wait on a ring word, before the kernel loads the word.
     void set_on_wait(std::function<void(const FutexWait&, std::uint32_t cpu)> function) {
@@ -80,7 +80,7 @@ class Hooks {
     bool holds_at_call(pid_t thread, long number) const {
         return on_call_ && on_call_(thread, number);
     }
-    bool round(bool is_quiet) const { return on_round_ && on_round_(is_quiet); }
+    bool iterate(bool is_quiet) const { return on_iteration_ && on_iteration_(is_quiet); }
     void wait(const FutexWait& event, std::uint32_t cpu) const {
         if (on_wait_) on_wait_(event, cpu);
     }
@@ -94,7 +94,7 @@ class Hooks {
     std::function<void(const Attached&)> on_attached_;
     std::function<bool(const ReportWrite&)> on_report_write_;
     std::function<bool(pid_t, long)> on_call_;
-    std::function<bool(bool)> on_round_;
+    std::function<bool(bool)> on_iteration_;
     std::function<void(const FutexWait&, std::uint32_t)> on_wait_;
     std::function<void(const FutexWaitEnd&)> on_wait_end_;
     std::int64_t wake_result_ = 0;

@@ -108,7 +108,7 @@ TEST_F(StageLimits, ATesteeThatIsKilledFromOutsideIsNotBlamed) {
 // find the testee in futex_wait again: otherwise the wait ends because of another value. (Only a
 // woken wait returns the result that the case sets.)
 TEST_F(StageLimits, AnEventAfterGuardsWakesASleeper) {
-    constexpr std::uint64_t kRounds = 20;
+    constexpr std::uint64_t kIterations = 20;
     std::uint64_t woken = 0;
     case_.run = [&](Stage& stage) {
         RingsSetup setup = stage.default_setup();
@@ -116,7 +116,7 @@ TEST_F(StageLimits, AnEventAfterGuardsWakesASleeper) {
         stage.set_up(setup);
         stage.start();
         stage.hooks().set_wake_result(-EINTR);
-        for (std::uint64_t round = 0; round < kRounds; ++round) {
+        for (std::uint64_t iteration = 0; iteration < kIterations; ++iteration) {
             stage.wait_asleep();
             stage.guards().guard(0, 0, 1, [](const GuardHit&) { return AtGuard::step; });
             stage.guards().release();
@@ -130,17 +130,17 @@ TEST_F(StageLimits, AnEventAfterGuardsWakesASleeper) {
     settings_.timeout_scale = 1;
     const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
     EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
-    EXPECT_EQ(woken, kRounds);
+    EXPECT_EQ(woken, kIterations);
 }
 
 // A testee with one thread, which always waits on CPU 0 with a limit, and events of another CPU.
 class StageShortenedWaits : public StageLimits {
   protected:
-    // Emits at least kRounds events, and continues until `enough` is true. Returns how many waits
-    // of the testee a wake has ended.
+    // Emits at least kIterations events, and continues until `enough` is true. Returns how many
+    // waits of the testee a wake has ended.
     std::uint64_t woken_waits(bool shortens_waits, const std::function<bool(std::uint64_t)>& enough,
                               const std::string& testee = "round-robin-first-cpu") {
-        constexpr int kRounds = 5;
+        constexpr int kIterations = 5;
         std::uint64_t woken = 0;
         case_.run = [&](Stage& stage) {
             stage.start();
@@ -150,7 +150,7 @@ class StageShortenedWaits : public StageLimits {
             {
                 std::optional<ShortenedWaits> shortened_waits;
                 if (shortens_waits) shortened_waits.emplace(stage.waits());
-                for (int round = 0; round < kRounds || !enough(woken); ++round) {
+                for (int iteration = 0; iteration < kIterations || !enough(woken); ++iteration) {
                     stage.rings().emit(3, stage.rings().events().make(100));
                     stage.wait_asleep(3);
                 }

@@ -34,7 +34,7 @@ void WaitLog::watch(const Rings& rings) {
     rings_ = &rings;
     sleeps_.assign(rings.cpus(), 0);
     last_sleeper_.assign(rings.cpus(), 0);
-    round_begun_.assign(rings.cpus(), 0);
+    iteration_begun_.assign(rings.cpus(), 0);
 }
 
 // -- Reported by the stage -------------------------------------------------------------------
@@ -74,7 +74,7 @@ std::optional<WaitLog::End> WaitLog::leave(const FutexWaitEnd& end) {
         // A thread that ended in its wait begins no iteration.
         if (end.thread_ended) break;
         if (const std::optional<BufferIndex> buffer = buffers_.index_of(word.place.buffer))
-            begin_round(cpu_of(*buffer));
+            begin_iteration(cpu_of(*buffer));
     }
     return End{wait.limit != TimeLimit::kNone, is_interrupted};
 }
@@ -89,8 +89,8 @@ void WaitLog::forget(const FutexWaitEnd& end) {
     waiting_.erase(end.tid);
 }
 
-void WaitLog::begin_round(std::uint32_t cpu) {
-    round_begun_.at(cpu) = rings_->history().operations();
+void WaitLog::begin_iteration(std::uint32_t cpu) {
+    iteration_begun_.at(cpu) = rings_->history().operations();
 }
 
 // -- The threads that sleep now --------------------------------------------------------------

@@ -59,7 +59,7 @@ class WaitLog {
     // No thread waits any more: the program has ended or was replaced.
     void forget_all() { waiting_.clear(); }
     // A thread begins an iteration over the buffer of a CPU: after a wait on it, or after its mmap.
-    void begin_round(std::uint32_t cpu);
+    void begin_iteration(std::uint32_t cpu);
 
     // -- The threads that sleep now --
     bool is_waiting(pid_t thread) const { return waiting_.contains(thread); }
@@ -88,7 +88,7 @@ class WaitLog {
     const SleepClock& sleep_clock() const { return sleep_clock_; }
     pid_t last_sleeper(std::uint32_t cpu) const { return last_sleeper_.at(cpu); }
     // History::operations() when the last iteration over this CPU began.
-    std::uint64_t round_begun(std::uint32_t cpu) const { return round_begun_.at(cpu); }
+    std::uint64_t iteration_begun(std::uint32_t cpu) const { return iteration_begun_.at(cpu); }
     // Returns the time at which this thread's last nap began (see enter()).
     std::optional<TimePoint> last_nap(pid_t thread) const;
     // Returns the thread that is stopped at the begin of a nap, or at the end of a wait with EINTR
@@ -111,9 +111,9 @@ class WaitLog {
     std::map<pid_t, Wait> waiting_;
     std::vector<FutexWait> all_;
     SleepClock sleep_clock_;
-    std::vector<std::uint64_t> sleeps_;       // by CPU
-    std::vector<pid_t> last_sleeper_;         // by CPU
-    std::vector<std::uint64_t> round_begun_;  // by CPU
+    std::vector<std::uint64_t> sleeps_;           // by CPU
+    std::vector<pid_t> last_sleeper_;             // by CPU
+    std::vector<std::uint64_t> iteration_begun_;  // by CPU
     std::map<pid_t, TimePoint> last_nap_;
     std::set<pid_t> refused_last_;
     std::set<pid_t> interrupted_;         // threads whose last wait a signal ended

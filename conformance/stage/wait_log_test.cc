@@ -112,10 +112,10 @@ TEST_F(AWaitLog, BeginsAnIterationAfterAWait) {
     sleep(wait(0));
     emit(0);
     const std::uint64_t operations = rings_.history().operations();
-    EXPECT_LT(log_.round_begun(0), operations);
+    EXPECT_LT(log_.iteration_begun(0), operations);
     wake(end(0));
-    EXPECT_EQ(log_.round_begun(0), operations);
-    EXPECT_LT(log_.round_begun(1), operations);
+    EXPECT_EQ(log_.iteration_begun(0), operations);
+    EXPECT_LT(log_.iteration_begun(1), operations);
 }
 
 TEST_F(AWaitLog, NamesTheOnlySleeperIfItsWaitEndsByItself) {

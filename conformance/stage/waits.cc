@@ -162,11 +162,11 @@ void Waits::while_pending(const std::function<bool()>& pending, const std::funct
         hits_without_progress += new_hits;
         if (new_hits > 0 && hits_without_progress < most_hits_without_progress) patience.restart();
         if (owing()) stop_at_endless_calls(what);
-        if (parts_.hooks.round(false)) continue;
+        if (parts_.hooks.iterate(false)) continue;
         if (spurious_wakes_left > 0 && wake_lone_timed_wait()) --spurious_wakes_left;
         const Stall stall = liveness.find_stall(true);
         if (stall != Stall::none && pending() && !testee.end() && owing()) {
-            if (parts_.hooks.round(true)) continue;
+            if (parts_.hooks.iterate(true)) continue;
             if (stall != Stall::spinning && nudge_retired()) continue;
             stop_hung(parts_, what, stall);
         }

@@ -65,9 +65,9 @@ TEST_P(FaultTest, ADeferredSignalKeepsItsInformation) {
     EXPECT_EQ(run.tracer.output().standard_output(), "handled 11\nat offset 4196\ncode 2\n");
 }
 
-TEST_P(FaultTest, ACrashBehindAMappingSaysHowFar) {
+TEST_P(FaultTest, ACrashPastAMappingSaysHowFar) {
     TestRun run(options_for(GetParam()));
-    run.start("read-behind");
+    run.start("read-past");
     const Ended ended = run.finish();
     EXPECT_EQ(ended.kind, EndKind::kKilled);
     EXPECT_EQ(ended.signal, SIGSEGV);

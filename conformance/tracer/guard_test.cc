@@ -247,7 +247,7 @@ TEST_P(GuardTest, BlockedSignalsStayBlockedAndTheHandlerStays) {
         ++hits;
         return GuardAnswer::kStep;
     };
-    for (int round = 0; round < 20; ++round) {
+    for (int iteration = 0; iteration < 20; ++iteration) {
         ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 1));
         const uint64_t before = hits;
         const TimePoint deadline = limit();
@@ -305,7 +305,7 @@ TEST_P(GuardTest, SystemCallsReachGuardedPages) {
 
 // rt_sigreturn ignores the values of the registers. After it, the registers are those of the code
 // that the signal interrupted.
-TEST_P(GuardTest, BehindASignalTheRegistersAreThoseOfBefore) {
+TEST_P(GuardTest, ASignalKeepsTheRegisters) {
     TestRun run(options_for(GetParam()));
     ASSERT_TRUE(run.start_guarded("signal-context", 0, 2));
     const Ended ended = run.finish();

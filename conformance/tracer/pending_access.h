@@ -54,7 +54,7 @@ class Torn {
     // Calls `between`, once. For a read that cannot be split.
     void give_up();
     // Calls `between` after `bytes` bytes, which the caller has read. Does nothing the second time.
-    void act_behind(uint64_t bytes);
+    void act_after(uint64_t bytes);
 
   private:
     uint64_t split_bytes_;

@@ -175,10 +175,10 @@ Fault Tracer::Engine::describe_fault(const Thread& thread, const siginfo_t& info
     for (const LiveMapping& live : mappings_) {
         if (!live.live) continue;
         const auto before = static_cast<int64_t>(live.mapping.address - fault.address);
-        const auto behind =
+        const auto past_the_end =
             static_cast<int64_t>(fault.address - live.mapping.address - live.mapping.length_bytes) +
             1;
-        const int64_t distance = before > 0 ? -before : std::max<int64_t>(behind, 0);
+        const int64_t distance = before > 0 ? -before : std::max<int64_t>(past_the_end, 0);
         const auto near = std::max(kNearBytes, static_cast<int64_t>(live.mapping.length_bytes));
         if (std::abs(distance) >= std::min(best, near)) continue;
         best = std::abs(distance);

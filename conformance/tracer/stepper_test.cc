@@ -122,7 +122,7 @@ TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {
     TestRun run(options_for(GetParam()));
     const auto put = [&](int letter) { memset(run.buffers[0]->data() + 1024, letter, kCopied); };
     ASSERT_TRUE(run.start_guarded("copies", 0, 33));
-    uint32_t round = 0;
+    uint32_t iteration = 0;
     bool is_first = false;
     std::vector<std::string> expected;
     run.tracer.handlers().guarded_access = [&](const GuardHit& hit) {
@@ -134,7 +134,7 @@ TEST_P(StepperTest, EveryWordCanBeTheTearingPoint) {
         if (!std::exchange(is_first, false)) return GuardAnswer::kStep;
         uint32_t size = 0;
         for (const BufferAccess& access : hit.accesses) size += access.size_bytes;
-        const uint32_t wanted = round++ % 9 * 8;
+        const uint32_t wanted = iteration++ % 9 * 8;
         const GuardStep step = run.tracer.guards().step_torn(hit.tid, wanted, [&] { put('b'); });
         EXPECT_EQ(step.outcome, GuardStep::Outcome::kDone) << hit.code.describe();
         EXPECT_NE(step.way, GuardStep::Way::kProtected) << hit.code.describe();

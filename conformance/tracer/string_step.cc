@@ -30,8 +30,8 @@ uint64_t lowest(uint64_t first, uint64_t elements, uint32_t element_bytes, bool 
 
 // Returns the thread's registers after `done` elements. `registers`: the runner's registers after
 // the same elements.
-user_regs_struct behind(const PendingAccess& pending, const user_regs_struct& registers,
-                        uint64_t done) {
+user_regs_struct registers_after(const PendingAccess& pending, const user_regs_struct& registers,
+                                 uint64_t done) {
     const Instruction& instruction = pending.code->instruction();
     const StringForm& string = instruction.string;
     const uint64_t bytes = done * string.element_bytes;
@@ -138,7 +138,7 @@ bool Tracer::Engine::emulate_string(Thread& thread, PendingAccess& pending, Torn
                       done * size))
         return false;
 
-    const user_regs_struct after = behind(pending, registers, done);
+    const user_regs_struct after = registers_after(pending, registers, done);
     if (!finish_emulated(thread, after)) return false;
     access.place =
         mappings_[operand.mapping].place_at(lowest(operand.address, done, size, is_down));

@@ -111,7 +111,7 @@ TEST_P(TogetherTest, AThreadKeepsTheCommonProcessorIfItHasChosenIt) {
     EXPECT_EQ(processors_of(run.tracer.testee_pid()), one);
 }
 
-TEST_P(TogetherTest, TheRunnersThreadIsFreeBehindTheRun) {
+TEST_P(TogetherTest, TheRunnersThreadIsFreeAfterTheRun) {
     ASSERT_TRUE(run_->tracer.guards().add(mapping_, 0, 1));
     EXPECT_EQ(processors_of(0).size(), 1u);
     run_.reset();

@@ -17,10 +17,10 @@ namespace tracing {
 
 void Torn::give_up() {
     split_bytes_ = 0;
-    act_behind(0);
+    act_after(0);
 }
 
-void Torn::act_behind(uint64_t bytes) {
+void Torn::act_after(uint64_t bytes) {
     if (is_over_) return;
     is_over_ = true;
     split_bytes_ = bytes;
@@ -36,7 +36,7 @@ void Torn::compose(const uint8_t* from, uint8_t* to, uint64_t size_bytes, bool i
     const uint64_t rest = size_bytes - first;
     const uint64_t first_at = is_down ? rest : 0;
     memcpy(to + first_at, from + first_at, first);
-    act_behind(first);
+    act_after(first);
     const uint64_t rest_at = is_down ? 0 : first;
     memcpy(to + rest_at, from + rest_at, rest);
 }
@@ -99,9 +99,9 @@ std::optional<GuardStep::Outcome> Tracer::Engine::gather_in_parts(
         const auto half = VectorState::read(thread.tid);
         if (!half || !keep_only(*half, first, all)) return GuardStep::Outcome::kThreadGone;
     }
-    if (first < all) torn.act_behind(first * form.size_bytes);
+    if (first < all) torn.act_after(first * form.size_bytes);
     const auto outcome = redirect_to(thread, pending, distances);
-    if (outcome == GuardStep::Outcome::kDone) torn.act_behind(first * form.size_bytes);
+    if (outcome == GuardStep::Outcome::kDone) torn.act_after(first * form.size_bytes);
     return outcome;
 }
 

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "conformance/failure/drawing.h"
 #include "conformance/failure/failure_file.h"
 #include "conformance/failure/judge_file.h"
-#include "conformance/failure/picture.h"
 #include "conformance/failure/shrink.h"
 #include "conformance/report/text.h"
 #include "fuzz/fail.h"
@@ -83,7 +83,7 @@ std::size_t columns_of(std::string_view line) {
         std::count_if(line.begin(), line.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
-void expect_drawn(const Timeline& timeline, const PictureOptions& options) {
+void expect_drawn(const Timeline& timeline, const DrawingOptions& options) {
     const std::string text = draw(timeline, options);
     expect(text.empty() == timeline.empty(), "a trace without a line");
     expect(printable(text, true) == text, "a trace has a byte that a terminal acts on");

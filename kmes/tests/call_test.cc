@@ -124,7 +124,7 @@ TEST_F(CallTest, AFaultOfTheTypeOrThePayloadIsHandedOnAndNothingIsWritten) {
     memory_.put(kType, "type");
     memory_.put(kPayload, "pay");
     EXPECT_EQ(emit(kNowhere, 4, kPayload, 3), -EFAULT);
-    EXPECT_EQ(memory_.fetches, (Fetches{{kNowhere, 4}})) << "what comes behind is not looked at";
+    EXPECT_EQ(memory_.fetches, (Fetches{{kNowhere, 4}})) << "later arguments are not fetched";
     EXPECT_EQ(emit(kType, 4, kPayload, 4), -EFAULT);
     EXPECT_EQ(emit(0, 4, kPayload, 3), -EFAULT);
     EXPECT_EQ(emit(kType, 4, ~0ull, 3), -EFAULT);

@@ -139,7 +139,7 @@ TEST(LiteralWriter, WritesOverTheEventThatInterruptedItAsE16Says) {
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
     EXPECT_EQ(reader.drain(), Sequences({1}))
-        << "2 was published, and is gone without a gap behind";
+        << "2 was published, and is gone without a gap after it";
     EXPECT_EQ(world.first().shared_write_pos(), 40_b) << "it moved back";
 }
 

@@ -182,7 +182,7 @@ TEST(ReaderNext, TheCpuOfAnEventIsThatOfItsRing) {
 }
 
 // event-model.md: the payload begins at header_size, and not at 29 + type_len.
-TEST(ReaderNext, FindsThePayloadBehindALongerHeader) {
+TEST(ReaderNext, FindsThePayloadAfterALongerHeader) {
     World world({});
     kmes_event_input input{};
     input.type = "ty";

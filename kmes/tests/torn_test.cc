@@ -106,7 +106,7 @@ struct TornBulk {
 };
 
 // A slow reader at the tail would never get anything if one lost event discarded the whole copy.
-TEST(TornBulk, KeepsWhatLiesBehindTheNewTailOfTheSameCopy) {
+TEST(TornBulk, KeepsTheRestOfTheCopyAfterTheNewTail) {
     TornBulk torn(1);
     EXPECT_EQ(torn.bulk.left_bytes, 180_b);
     EXPECT_EQ(torn.sequences(), Sequences({2, 3, 4}));

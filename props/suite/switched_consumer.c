@@ -79,13 +79,13 @@
     BUG(no_lap_check, "no-lap-check")                     \
     BUG(lapped_to_end, "lapped-moves-to-write-pos")       \
     BUG(half_at_most, "half-the-capacity-at-most")        \
-    BUG(payload_at_29, "payload-behind-the-type")         \
+    BUG(payload_at_29, "payload-after-the-type")          \
     BUG(skips_wrap, "skips-an-event-at-the-wrap")         \
     BUG(short_positions, "positions-of-32-bits")          \
-    BUG(one_of_many, "one-event-a-look")                  \
+    BUG(one_of_many, "one-event-per-check")               \
     BUG(begins_at_end, "begins-at-write-pos")             \
     BUG(wrong_loss, "loss-count-one-too-high")            \
-    BUG(drops_behind_gap, "drops-behind-a-gap")           \
+    BUG(drops_after_gap, "drops-after-a-gap")             \
     BUG(after_end, "goes-on-after-the-end")               \
     BUG(moves_tail, "moves-tail-pos")                     \
     BUG(no_draining, "leaves-the-old-buffer")             \
@@ -449,7 +449,7 @@ static bool deliver(struct consumer* c, const struct view* event, uint64_t posit
     const bool gap = c->said.last_sequence != 0 && sequence > c->said.last_sequence + 1;
     print_loss(c, sequence);
     c->said.last_sequence = c->said.newest = sequence;
-    if (the.bug.drops_behind_gap && gap && !is_end(event)) return true;
+    if (the.bug.drops_after_gap && gap && !is_end(event)) return true;
     print_event(c, event);
     if (!is_end(event)) return true;
     c->said.has_ended = true;

@@ -141,7 +141,7 @@ static bool drain(struct consumer* c) {
         memcpy(&size, event, 4);
         const bool more = deliver(c, event);
         c->read_pos += size;
-        if (!more && !is("behind-the-end")) return false;
+        if (!more && !is("after-the-end")) return false;
     }
     return true;
 }

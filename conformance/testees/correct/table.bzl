@@ -139,7 +139,7 @@ CORRECT = [
     ),
     _choice(
         "word-exchange",
-        "Raises the flag by a 32-bit exchange, reads the counter behind it.",
+        "Raises the flag by a 32-bit exchange, then reads the counter.",
         ["E1", "E2"],
         ["STORE=WORD_EXCHANGE", "COUNTER=COUNTER_AFTER"],
     ),
@@ -347,7 +347,7 @@ CORRECT = [
     ),
     _c(
         "copy-touching",
-        "Touches what lies behind the event, and uses none of it.",
+        "Reads the bytes after the event, and does not use them.",
         "copies",
         ["E6"],
         ["COPY=TOUCHING_AHEAD"],
@@ -536,7 +536,7 @@ CORRECT = [
         run = ["sh", "-c", "exec \"$0\"", "{program}"],
     ),
     _c(
-        "by-shell-behind",
+        "by-shell-in-background",
         "A shell starts it in the background and waits.",
         "zero_copy",
         ["contract-1"],

@@ -17,7 +17,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { kCopied = 64, kMarkerAt = 300, kRounds = 9, kDataAt = kMetadataBytes + 1024 };
+enum { kCopied = 64, kMarkerAt = 300, kIterations = 9, kDataAt = kMetadataBytes + 1024 };
 
 static void with_words(unsigned char* to, const unsigned char* from) {
     for (int i = 0; i < kCopied; i += 8)
@@ -91,7 +91,7 @@ static void with_avx512_gather(unsigned char* to, const unsigned char* from) {
 /* Before each copy it reads a byte of the metadata page: there the test may write new data. */
 static void copy_all_ways(const char* name, void (*copy)(unsigned char*, const unsigned char*)) {
     unsigned char line[kCopied + 32];
-    for (int round = 0; round < kRounds; ++round) {
+    for (int iteration = 0; iteration < kIterations; ++iteration) {
         (void)*(volatile unsigned char*)(maps[0] + kMarkerAt);
         size_t length = strlen(name);
         memcpy(line, name, length);

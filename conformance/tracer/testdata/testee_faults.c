@@ -62,7 +62,7 @@ static int mode_write_data_handled(char** argv) {
 }
 
 /* Reads just after a mapping that has no neighbours. */
-static int mode_read_behind(char** argv) {
+static int mode_read_past(char** argv) {
     (void)argv;
     attach_all();
     const size_t margin = 1 << 20;
@@ -586,7 +586,7 @@ static int mode_spin(char** argv) {
 const struct mode kOtherModes[] = {
     {"write-data", mode_write_data},
     {"write-data-handled", mode_write_data_handled},
-    {"read-behind", mode_read_behind},
+    {"read-past", mode_read_past},
     {"read-after-unmap", mode_read_after_unmap},
     {"read-after-free", mode_read_after_free},
     {"abort", mode_abort},

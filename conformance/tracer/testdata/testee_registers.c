@@ -89,11 +89,11 @@ static int mode_child_registers(char** argv) {
                      : "+a"(child), "+r"(unread)
                      : "D"(SIGCHLD), "r"(stack), "r"(parent_word), "r"(child_word), "r"(storage)
                      : "rcx", "r11", "memory");
-    unsigned char* const behind = unread;
-    if (child == 0) _exit(behind == in_buffer ? 21 : 22);
+    unsigned char* const kept = unread;
+    if (child == 0) _exit(kept == in_buffer ? 21 : 22);
     int status = 0;
     if (child < 0 || waitpid((pid_t)child, &status, 0) != child) return 34;
-    say("parent kept", behind == in_buffer);
+    say("parent kept", kept == in_buffer);
     say("child", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     return 0;
 }

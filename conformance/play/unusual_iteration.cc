@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// See unusual_round.h.
-#include "conformance/play/unusual_round.h"
+// See unusual_iteration.h.
+#include "conformance/play/unusual_iteration.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -77,7 +77,7 @@ void replace_at_the_next_attach(Stage& stage) {
     });
 }
 
-void UnusualRound::begin() {
+void UnusualIteration::begin() {
     switch (disturbance_) {
         case Disturbance::torn_whole:
             torn_at_ = write_pos(stage_, 0);
@@ -133,14 +133,14 @@ void UnusualRound::begin() {
     }
 }
 
-void UnusualRound::wake_with(std::int64_t result) {
+void UnusualIteration::wake_with(std::int64_t result) {
     is_made_ = true;
     stage_.hooks().set_wake_result(result);
     wake_for_nothing(stage_, 0);
     stage_.hooks().set_wake_result(0);
 }
 
-bool UnusualRound::is_made(const GuardHit& hit) {
+bool UnusualIteration::is_made(const GuardHit& hit) {
     const bool is_at_another = disturbance_ == Disturbance::empty_buffer ||
                                disturbance_ == Disturbance::replaced_meanwhile;
     if (disturbance_ == Disturbance::many && !is_made_) {
@@ -156,7 +156,7 @@ bool UnusualRound::is_made(const GuardHit& hit) {
     return is_made_;
 }
 
-bool UnusualRound::make_behind(const GuardHit& hit) {
+bool UnusualIteration::make_after(const GuardHit& hit) {
     if (is_made_) return false;
     if (disturbance_ == Disturbance::given_up && need_wake() != 0 &&
         touches(hit, kNeedWakeOffset, 1, true)) {
@@ -172,11 +172,11 @@ bool UnusualRound::make_behind(const GuardHit& hit) {
     return is_made_;
 }
 
-std::uint8_t UnusualRound::need_wake() const {
+std::uint8_t UnusualIteration::need_wake() const {
     return stage_.rings().backend().need_wake(stage_.rings().history().present_buffer(0));
 }
 
-std::size_t UnusualRound::reported_buffers() const {
+std::size_t UnusualIteration::reported_buffers() const {
     const std::vector<Record>& records = stage_.testee().records().records();
     return static_cast<std::size_t>(
         std::count_if(records.begin(), records.end(), [](const Record& record) {

@@ -2,13 +2,13 @@
 //
 // Decides which failed cases of a run get a trace, and from which run: one that records every
 // access of the testee, if it fails in the same way. Knows no case and no way to print.
-#ifndef KMES_CONFORMANCE_MAIN_PICTURES_H_
-#define KMES_CONFORMANCE_MAIN_PICTURES_H_
+#ifndef KMES_CONFORMANCE_MAIN_DRAWINGS_H_
+#define KMES_CONFORMANCE_MAIN_DRAWINGS_H_
 
 #include <cstddef>
 #include <vector>
 
-#include "conformance/failure/picture.h"
+#include "conformance/failure/drawing.h"
 #include "conformance/main/failure_groups.h"
 #include "conformance/main/program.h"
 #include "conformance/report/result.h"
@@ -16,11 +16,11 @@
 
 namespace kmes::conformance {
 
-class Pictures {
+class Drawings {
   public:
     // none: only order the failures. best: at the end, draw the best few. all: draw each one (-v).
     enum class Drawn { none, best, all };
-    Pictures(const Surroundings& around, const PictureOptions& options, Drawn which)
+    Drawings(const Surroundings& around, const DrawingOptions& options, Drawn which)
         : around_(around), options_(options), which_(which) {}
 
     // Call it after each case. `result` is the outcome of the first run; it must stay at `index` of
@@ -49,7 +49,7 @@ class Pictures {
     CaseOutcome run_again(const Kept& kept) const;
 
     const Surroundings& around_;
-    PictureOptions options_;
+    DrawingOptions options_;
     Drawn which_;
     std::vector<FailedCase> failures_;
     std::vector<std::size_t> results_;  // for each failure, its index among the results
@@ -58,4 +58,4 @@ class Pictures {
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_MAIN_PICTURES_H_
+#endif  // KMES_CONFORMANCE_MAIN_DRAWINGS_H_

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "conformance/cases/registry.h"
-#include "conformance/failure/picture.h"
+#include "conformance/failure/drawing.h"
 #include "conformance/model/case.h"
 #include "conformance/model/run_record.h"
 #include "conformance/model/settings.h"
@@ -78,15 +78,15 @@ class Failure {
 
     // Every decisive step is in the trace, and marked, and so is the verdict.
     void expect_to_be_drawn() const {
-        const std::string picture = draw(timeline());
+        const std::string drawing = draw(timeline());
         for (std::size_t i = 0; i < timeline().steps().size(); ++i) {
             if (!at(i).decisive) continue;
-            EXPECT_THAT(picture,
+            EXPECT_THAT(drawing,
                         ContainsRegex("\n>> +" + std::to_string(timeline().number(i)) + " [|]"));
         }
-        EXPECT_THAT(picture, HasSubstr("| FAILED, "));
-        EXPECT_LE(std::count(picture.begin(), picture.end(), '\n'), 70) << picture;
-        std::istringstream lines(picture);
+        EXPECT_THAT(drawing, HasSubstr("| FAILED, "));
+        EXPECT_LE(std::count(drawing.begin(), drawing.end(), '\n'), 70) << drawing;
+        std::istringstream lines(drawing);
         for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 200u) << line;
     }
 
@@ -94,7 +94,7 @@ class Failure {
     CaseOutcome outcome_;
 };
 
-TEST(PictureOfARun, AnEventBetweenTheLastLoadAndTheCounter) {
+TEST(DrawingOfARun, AnEventBetweenTheLastLoadAndTheCounter) {
     const Failure failure("E2/event-at-every-step", "counter-after-the-recheck");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().code, FindingCode::lost_wake_up);
@@ -124,7 +124,7 @@ TEST(PictureOfARun, AnEventBetweenTheLastLoadAndTheCounter) {
 }
 
 // A run of half a minute is not repeated with all accesses recorded, so its end is recorded.
-TEST(PictureOfARun, TheLoopOfAConsumerThatSpins) {
+TEST(DrawingOfARun, TheLoopOfAConsumerThatSpins) {
     const Failure failure("5.1.6.2/positions-near-the-top", "positions-of-32-bits", 0.02);
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().code, FindingCode::missing_event);
@@ -137,7 +137,7 @@ TEST(PictureOfARun, TheLoopOfAConsumerThatSpins) {
     failure.expect_to_be_drawn();
 }
 
-TEST(PictureOfARun, AnEventThatIsOverwrittenWhileItIsRead) {
+TEST(DrawingOfARun, AnEventThatIsOverwrittenWhileItIsRead) {
     const Failure failure("5.1.8.1-5/torn-in-the-middle", "no-tail-recheck");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().code, FindingCode::torn_event);
@@ -167,7 +167,7 @@ TEST(PictureOfARun, AnEventThatIsOverwrittenWhileItIsRead) {
     failure.expect_to_be_drawn();
 }
 
-TEST(PictureOfARun, ALapThatIsNotNoticed) {
+TEST(DrawingOfARun, ALapThatIsNotNoticed) {
     const Failure failure("5.1.8.1-2/lapped-by-one-event", "no-lap-check");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().code, FindingCode::missing_event);
@@ -178,7 +178,7 @@ TEST(PictureOfARun, ALapThatIsNotNoticed) {
 }
 
 // The case has far more accesses to data than are recorded.
-TEST(PictureOfARun, ALapInALongRun) {
+TEST(DrawingOfARun, ALapInALongRun) {
     const Failure failure("5.1.8.1-5/torn-by-a-pending-batch", "sure-while-little-is-unread");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().code, FindingCode::early_event);
@@ -188,7 +188,7 @@ TEST(PictureOfARun, ALapInALongRun) {
     failure.expect_to_be_drawn();
 }
 
-TEST(PictureOfARun, AStoreThatIsStillInTheStoreBuffer) {
+TEST(DrawingOfARun, AStoreThatIsStillInTheStoreBuffer) {
     const Failure failure("E1/full-barrier", "no-full-barrier");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().clause, "E1");
@@ -203,12 +203,12 @@ TEST(PictureOfARun, AStoreThatIsStillInTheStoreBuffer) {
     ASSERT_NE(emit, kNotThere);
     EXPECT_TRUE(failure.at(emit).decisive);
     EXPECT_NE(failure.find(StepKind::scheduler, "leaves the store buffer", emit), kNotThere);
-    const std::string picture = draw(failure.timeline());
-    EXPECT_EQ(picture.find("need_wake 1 -> 0"), std::string::npos) << picture;
+    const std::string drawing = draw(failure.timeline());
+    EXPECT_EQ(drawing.find("need_wake 1 -> 0"), std::string::npos) << drawing;
     failure.expect_to_be_drawn();
 }
 
-TEST(PictureOfARun, AStoreThatMakesItHang) {
+TEST(DrawingOfARun, AStoreThatMakesItHang) {
     const Failure failure("5.1.8.2-5/sleeps-and-wakes", "resets-the-counter");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().clause, "5.1.6.3");
@@ -217,7 +217,7 @@ TEST(PictureOfARun, AStoreThatMakesItHang) {
     failure.expect_to_be_drawn();
 }
 
-TEST(PictureOfARun, ACpuThatWasLeft) {
+TEST(DrawingOfARun, ACpuThatWasLeft) {
     const Failure failure("contract-4/almost-the-end", "end-but-for-its-last-byte");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_THAT(failure.finding().message, HasSubstr("the last delivered event is event 25 (type "
@@ -225,7 +225,7 @@ TEST(PictureOfARun, ACpuThatWasLeft) {
     failure.expect_to_be_drawn();
 }
 
-TEST(PictureOfARun, ABufferThatHadToBeRefused) {
+TEST(DrawingOfARun, ABufferThatHadToBeRefused) {
     const Failure failure("5.1.6.1/version-of-the-next-buffer", "checks-the-first-buffer");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_THAT(failure.finding().message, HasSubstr("keeps a malformed buffer (version 2)"));
@@ -236,7 +236,7 @@ TEST(PictureOfARun, ABufferThatHadToBeRefused) {
 }
 
 // Irrelevant of what the case is about.
-TEST(PictureOfARun, AnEndAfterAnInterruptedWait) {
+TEST(DrawingOfARun, AnEndAfterAnInterruptedWait) {
     const Failure failure("E3/swap-after-an-interruption", "eintr-is-the-end");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().clause, "5.1.8.2-5");
@@ -245,7 +245,7 @@ TEST(PictureOfARun, AnEndAfterAnInterruptedWait) {
     failure.expect_to_be_drawn();
 }
 
-TEST(PictureOfARun, AStoreToAFieldOfAnEvent) {
+TEST(DrawingOfARun, AStoreToAFieldOfAnEvent) {
     const Failure failure("5.1.8.1-6/drain", "marks-events-as-read");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_THAT(failure.finding().message, HasSubstr("(event_size of event 1)"));
@@ -253,7 +253,7 @@ TEST(PictureOfARun, AStoreToAFieldOfAnEvent) {
 }
 
 // With a timeout: no sleep lasts for ever.
-TEST(PictureOfARun, SleepsOnAReplacedBuffer) {
+TEST(DrawingOfARun, SleepsOnAReplacedBuffer) {
     const Failure failure("E3/swap-after-a-timeout", "times-out-to-write-pos-alone");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_THAT(failure.finding().message,
@@ -262,7 +262,7 @@ TEST(PictureOfARun, SleepsOnAReplacedBuffer) {
 }
 
 // The first thread ends the second one while its fault is examined.
-TEST(PictureOfARun, FaultsOfTwoThreads) {
+TEST(DrawingOfARun, FaultsOfTwoThreads) {
     const Failure failure("5.1.6.1/static-fields-that-change", "reads-the-capacity-each-time");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_THAT(failure.finding().message, HasSubstr("SIGSEGV at "));
@@ -270,7 +270,7 @@ TEST(PictureOfARun, FaultsOfTwoThreads) {
     failure.expect_to_be_drawn();
 }
 
-TEST(PictureOfARun, AStoreToWhatBelongsToTheProducer) {
+TEST(DrawingOfARun, AStoreToWhatBelongsToTheProducer) {
     const Failure failure("5.1.8.1-6/drain", "moves-tail-pos");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().code, FindingCode::write_outside);
@@ -284,7 +284,7 @@ TEST(PictureOfARun, AStoreToWhatBelongsToTheProducer) {
     failure.expect_to_be_drawn();
 }
 
-TEST(PictureOfARun, ASleepOnABufferThatIsDead) {
+TEST(DrawingOfARun, ASleepOnABufferThatIsDead) {
     const Failure failure("E3/swap-at-every-step", "sleeps-on-a-dead-buffer");
     ASSERT_TRUE(failure.has_failed()) << failure.outcome().message;
     EXPECT_EQ(failure.finding().code, FindingCode::lost_wake_up);

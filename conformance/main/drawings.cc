@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// See pictures.h.
-#include "conformance/main/pictures.h"
+// See drawings.h.
+#include "conformance/main/drawings.h"
 
 #include <algorithm>
 #include <exception>
@@ -19,12 +19,12 @@ namespace kmes::conformance {
 
 namespace {
 
-constexpr std::size_t kPicturesWithoutBeingAsked = 3;
-constexpr int kRoundsOfDrawing = 4;
+constexpr std::size_t kUnrequestedDrawings = 3;
+constexpr int kDrawingPasses = 4;
 // A longer run (a hang, which had to wait for a time limit) is not repeated for a trace.
 constexpr double kWorthASecondRunSeconds = 20;
 constexpr std::string_view kNotDrawn =
-    "(the picture of this failure: run it again as below, or with -v)\n";
+    "(the trace of this failure: run it again as below, or with -v)\n";
 
 void note_symptom(const CaseOutcome& outcome, const Case& the_case, CaseResult& result) {
     Finding finding;
@@ -57,7 +57,7 @@ std::uint64_t steps_of(const Timeline& timeline) {
 
 }  // namespace
 
-void Pictures::add(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
+void Drawings::add(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
                    CaseResult& result, std::size_t index) {
     if (outcome.verdict != Verdict::fail) return;
     note_symptom(outcome, the_case, result);
@@ -70,14 +70,14 @@ void Pictures::add(const Case& the_case, const StageSettings& settings, const Ca
     if (which_ == Drawn::all) {
         draw_into(kept, result);
     } else {
-        result.picture = kNotDrawn;
+        result.drawing = kNotDrawn;
         keep(std::move(kept));
     }
 }
 
 // Keeps only as many failures as could be drawn if there were no others. In a group with the
 // clauses of its cases, the best is known only after all cases: it is the best of some clause.
-void Pictures::keep(Kept kept) {
+void Drawings::keep(Kept kept) {
     const FailedCase added = failures_[kept.failure];
     kept_.push_back(std::move(kept));
     const auto is_like_it = [&](const Kept& each) {
@@ -85,7 +85,7 @@ void Pictures::keep(Kept kept) {
         return group_key(failed) == group_key(added) &&
                (!added.is_assumed || failed.case_clause == added.case_clause);
     };
-    const std::size_t limit = added.is_assumed ? 1 : kPicturesWithoutBeingAsked;
+    const std::size_t limit = added.is_assumed ? 1 : kUnrequestedDrawings;
     if (std::count_if(kept_.begin(), kept_.end(), is_like_it) <= static_cast<std::ptrdiff_t>(limit))
         return;
     auto least = std::find_if(kept_.begin(), kept_.end(), is_like_it);
@@ -97,11 +97,11 @@ void Pictures::keep(Kept kept) {
     kept_.erase(least);
 }
 
-void Pictures::finish(RunReport& report) {
+void Drawings::finish(RunReport& report) {
     const PassedCases passed = passed_cases(around_.cases, report);
     std::vector<FailureGroup> groups = group_failures(failures_, passed);
     // A second run may know a clause better, and then the groups change.
-    for (int round = 0; round < kRoundsOfDrawing && draw_best(groups, report); ++round)
+    for (int pass = 0; pass < kDrawingPasses && draw_best(groups, report); ++pass)
         groups = group_failures(failures_, passed);
     kept_.clear();
     // Whatever its case tests, a failure gets the clause of the clearest failure with the same
@@ -112,9 +112,9 @@ void Pictures::finish(RunReport& report) {
 // Draws the best evidence of the first groups. A group whose clause is only assumed has a reason
 // that a trace can show: then the simplest of its cases is drawn, too. Returns true if a clause or
 // a reason has changed.
-bool Pictures::draw_best(const std::vector<FailureGroup>& groups, RunReport& report) {
+bool Drawings::draw_best(const std::vector<FailureGroup>& groups, RunReport& report) {
     bool has_changed = false;
-    for (std::size_t i = 0; i < std::min(groups.size(), kPicturesWithoutBeingAsked); ++i) {
+    for (std::size_t i = 0; i < std::min(groups.size(), kUnrequestedDrawings); ++i) {
         const std::size_t best = groups[i].members.front();
         has_changed = draw_failure(best, report) || has_changed;
         const FailedCase& failed = failures_[best];
@@ -124,7 +124,7 @@ bool Pictures::draw_best(const std::vector<FailureGroup>& groups, RunReport& rep
     return has_changed;
 }
 
-std::size_t Pictures::simplest_of(const FailureGroup& group) const {
+std::size_t Drawings::simplest_of(const FailureGroup& group) const {
     std::size_t simplest = group.members.front();
     for (const Kept& each : kept_) {
         const FailedCase& failed = failures_[each.failure];
@@ -136,7 +136,7 @@ std::size_t Pictures::simplest_of(const FailureGroup& group) const {
 }
 
 // Draws a failure, unless that has been done. Returns true if its clause or its reason has changed.
-bool Pictures::draw_failure(std::size_t failure, RunReport& report) {
+bool Drawings::draw_failure(std::size_t failure, RunReport& report) {
     const auto kept = std::ranges::find(kept_, failure, &Kept::failure);
     if (kept == kept_.end()) return false;
     CaseResult& result = report.results[results_[failure]];
@@ -148,7 +148,7 @@ bool Pictures::draw_failure(std::size_t failure, RunReport& report) {
            before.root != failures_[failure].root;
 }
 
-void Pictures::draw_into(const Kept& kept, CaseResult& result) const {
+void Drawings::draw_into(const Kept& kept, CaseResult& result) const {
     const RunRecord& first = *kept.outcome.record;
     // A schedule that failed alone has already been played once more with everything recorded.
     if (!has_accesses(first.timeline) && !kept.settings.record_accesses &&
@@ -161,14 +161,14 @@ void Pictures::draw_into(const Kept& kept, CaseResult& result) const {
             result.message = second.message;
             result.details = second.details;
             take_evidence(second, result);
-            result.picture = draw(second.record->timeline, options_);
+            result.drawing = draw(second.record->timeline, options_);
             return;
         }
     }
-    result.picture = draw(first.timeline, options_);
+    result.drawing = draw(first.timeline, options_);
 }
 
-CaseOutcome Pictures::run_again(const Kept& kept) const {
+CaseOutcome Drawings::run_again(const Kept& kept) const {
     StageSettings again = kept.settings;
     again.record_timeline = true;
     again.record_accesses = true;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// See picture_parts.h.
-#include "conformance/failure/picture_parts.h"
+// See drawing_parts.h.
+#include "conformance/failure/drawing_parts.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-namespace kmes::conformance::picture {
+namespace kmes::conformance::drawing {
 namespace {
 
 // A repetition is folded if it has at least this many pieces; longer pieces than this are not
@@ -295,4 +295,4 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width, std::siz
     return lines;
 }
 
-}  // namespace kmes::conformance::picture
+}  // namespace kmes::conformance::drawing

@@ -2,8 +2,8 @@
 //
 // What the files of the trace share: the choice of steps, and the cutting of texts. Knows no
 // columns and no colours.
-#ifndef KMES_CONFORMANCE_FAILURE_PICTURE_PARTS_H_
-#define KMES_CONFORMANCE_FAILURE_PICTURE_PARTS_H_
+#ifndef KMES_CONFORMANCE_FAILURE_DRAWING_PARTS_H_
+#define KMES_CONFORMANCE_FAILURE_DRAWING_PARTS_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 #include "conformance/model/timeline.h"
 
-namespace kmes::conformance::picture {
+namespace kmes::conformance::drawing {
 
 // A row of the trace, or a mark that replaces steps much like their neighbours.
 struct Item {
@@ -57,6 +57,6 @@ std::string plain(std::string_view text);
 // Breaks a plain text into lines of at most `width` characters, between words if possible.
 std::vector<std::string> wrap(std::string_view text, std::size_t width, std::size_t indent = 0);
 
-}  // namespace kmes::conformance::picture
+}  // namespace kmes::conformance::drawing
 
-#endif  // KMES_CONFORMANCE_FAILURE_PICTURE_PARTS_H_
+#endif  // KMES_CONFORMANCE_FAILURE_DRAWING_PARTS_H_

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Tests of the trace on a terminal: whole ones written by hand, and properties of every trace.
-#include "conformance/failure/picture.h"
+#include "conformance/failure/drawing.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -71,12 +71,12 @@ std::size_t columns(const std::string& line) {
     return count;
 }
 
-TEST(Picture, OfNothingIsEmpty) {
+TEST(Drawing, OfNothingIsEmpty) {
     EXPECT_EQ(draw(Timeline{}), "");
 }
 
-TEST(Picture, LooksLikeThisInAscii) {
-    PictureOptions options;
+TEST(Drawing, LooksLikeThisInAscii) {
+    DrawingOptions options;
     options.width = 80;
     EXPECT_EQ(draw(lost_wake_up(), options),
               R"(Time runs downwards. Left: the producer. Right: the consumer's threads.
@@ -102,18 +102,18 @@ TEST(Picture, LooksLikeThisInAscii) {
 )");
 }
 
-TEST(Picture, HasLinesAndColoursForATerminal) {
-    PictureOptions options;
+TEST(Drawing, HasLinesAndColoursForATerminal) {
+    DrawingOptions options;
     options.unicode = true;
     options.colour = true;
-    const std::string picture = draw(lost_wake_up(), options);
-    EXPECT_THAT(picture, HasSubstr("│ maps buffer 0 of CPU 0 [5.1.5]"));
-    EXPECT_THAT(picture, HasSubstr("────────┼"));
-    EXPECT_THAT(picture, HasSubstr("\x1b[1;31m>>    3 │ CPU 0: emits event 1: 70 bytes at "));
-    EXPECT_THAT(picture, Not(HasSubstr("|")));
+    const std::string drawing = draw(lost_wake_up(), options);
+    EXPECT_THAT(drawing, HasSubstr("│ maps buffer 0 of CPU 0 [5.1.5]"));
+    EXPECT_THAT(drawing, HasSubstr("────────┼"));
+    EXPECT_THAT(drawing, HasSubstr("\x1b[1;31m>>    3 │ CPU 0: emits event 1: 70 bytes at "));
+    EXPECT_THAT(drawing, Not(HasSubstr("|")));
 }
 
-TEST(Picture, FoldsWhatComesAgainAndAgain) {
+TEST(Drawing, FoldsWhatComesAgainAndAgain) {
     Timeline timeline;
     for (int i = 0; i < 20; ++i) timeline.add(read_of_write_pos(i));
     for (int i = 0; i < 10; ++i) {
@@ -121,13 +121,13 @@ TEST(Picture, FoldsWhatComesAgainAndAgain) {
         timeline.add(step(StepKind::access, 1, "reads generation: 1"));
     }
     timeline.add(step(StepKind::end, 0, "FAILED"));
-    const std::string picture = draw(timeline);
-    EXPECT_THAT(picture, HasSubstr("\n      1 |"));
-    EXPECT_THAT(picture, HasSubstr("| ... 18 steps of the same kind ...\n     20 |"));
-    EXPECT_THAT(picture, HasSubstr("| ... 16 steps: the same 2 again and again ...\n     39 |"));
+    const std::string drawing = draw(timeline);
+    EXPECT_THAT(drawing, HasSubstr("\n      1 |"));
+    EXPECT_THAT(drawing, HasSubstr("| ... 18 steps of the same kind ...\n     20 |"));
+    EXPECT_THAT(drawing, HasSubstr("| ... 16 steps: the same 2 again and again ...\n     39 |"));
 }
 
-TEST(Picture, NeverFoldsTheDecisiveStep) {
+TEST(Drawing, NeverFoldsTheDecisiveStep) {
     Timeline timeline;
     for (int i = 0; i < 500; ++i) {
         timeline.add(read_of_write_pos(i));
@@ -137,7 +137,7 @@ TEST(Picture, NeverFoldsTheDecisiveStep) {
     EXPECT_THAT(draw(timeline), HasSubstr(">>  251 |"));
 }
 
-TEST(Picture, KeepsToItsLinesAndSaysHowMuchIsFolded) {
+TEST(Drawing, KeepsToItsLinesAndSaysHowMuchIsFolded) {
     Timeline timeline;
     for (int i = 0; i < 400; ++i)
         timeline.add(
@@ -145,18 +145,18 @@ TEST(Picture, KeepsToItsLinesAndSaysHowMuchIsFolded) {
     timeline.add(step(StepKind::producer, 0, "emits"));
     timeline.last().decisive = true;
     timeline.add(step(StepKind::end, 0, "FAILED"));
-    PictureOptions options;
+    DrawingOptions options;
     options.maximum_lines = 40;
-    const std::string picture = draw(timeline, options);
-    EXPECT_LE(lines_of(picture).size(), 40u);
-    EXPECT_GE(lines_of(picture).size(), 36u);
-    EXPECT_THAT(picture, HasSubstr(" steps ...\n"));
-    EXPECT_THAT(picture, HasSubstr(">>  401 | CPU 0: emits"));
-    EXPECT_THAT(picture, HasSubstr("    400 |"));
-    EXPECT_THAT(picture, Not(HasSubstr("      1 |")));
+    const std::string drawing = draw(timeline, options);
+    EXPECT_LE(lines_of(drawing).size(), 40u);
+    EXPECT_GE(lines_of(drawing).size(), 36u);
+    EXPECT_THAT(drawing, HasSubstr(" steps ...\n"));
+    EXPECT_THAT(drawing, HasSubstr(">>  401 | CPU 0: emits"));
+    EXPECT_THAT(drawing, HasSubstr("    400 |"));
+    EXPECT_THAT(drawing, Not(HasSubstr("      1 |")));
 }
 
-TEST(Picture, CountsWhatTheTimelineHasNotKept) {
+TEST(Drawing, CountsWhatTheTimelineHasNotKept) {
     Timeline timeline;
     for (std::size_t i = 0; i < Timeline::kFirst + 2 * Timeline::kLast + 1; ++i)
         timeline.add(step(StepKind::access, 1, "reads " + std::string(i % 2 + 1, 'x')));
@@ -167,15 +167,15 @@ TEST(Picture, CountsWhatTheTimelineHasNotKept) {
     EXPECT_THAT(draw(timeline), HasSubstr(">> " + std::to_string(last) + " | FAILED"));
 }
 
-TEST(Picture, FoldsNothingAcrossWhatTheTimelineHasNotKept) {
+TEST(Drawing, FoldsNothingAcrossWhatTheTimelineHasNotKept) {
     const std::vector<TimelineStep> steps(Timeline::kFirst + 10, read_of_write_pos(0));
-    const std::string picture = draw(Timeline::from(steps, 1000));
-    EXPECT_THAT(picture, HasSubstr("| ... 198 steps of the same kind ...\n    200 |"));
-    EXPECT_THAT(picture, HasSubstr("| ... 1000 steps ...\n   1201 |"));
-    EXPECT_THAT(picture, HasSubstr("| ... 8 steps of the same kind ...\n   1210 |"));
+    const std::string drawing = draw(Timeline::from(steps, 1000));
+    EXPECT_THAT(drawing, HasSubstr("| ... 198 steps of the same kind ...\n    200 |"));
+    EXPECT_THAT(drawing, HasSubstr("| ... 1000 steps ...\n   1201 |"));
+    EXPECT_THAT(drawing, HasSubstr("| ... 8 steps of the same kind ...\n   1210 |"));
 }
 
-TEST(Picture, ShowsOnlyTheThreadsAndCpusThatMatter) {
+TEST(Drawing, ShowsOnlyTheThreadsAndCpusThatMatter) {
     Timeline timeline;
     for (int thread = 1; thread <= 6; ++thread) {
         timeline.add(read_of_write_pos(thread, thread));
@@ -185,15 +185,15 @@ TEST(Picture, ShowsOnlyTheThreadsAndCpusThatMatter) {
     timeline.last().cpu = 4;
     timeline.add(step(StepKind::end, 0, "FAILED: CPU 2"));
     timeline.last().cpu = 2;
-    const std::string picture = draw(timeline);
-    EXPECT_THAT(picture, HasSubstr("| consumer, thread 3\n"));
-    EXPECT_THAT(picture, Not(HasSubstr("consumer, thread 2")));
-    EXPECT_THAT(picture, HasSubstr("Left out, not concerned: CPUs 0, 1, 3, 4, 5; "
+    const std::string drawing = draw(timeline);
+    EXPECT_THAT(drawing, HasSubstr("| consumer, thread 3\n"));
+    EXPECT_THAT(drawing, Not(HasSubstr("consumer, thread 2")));
+    EXPECT_THAT(drawing, HasSubstr("Left out, not concerned: CPUs 0, 1, 3, 4, 5; "
                                    "threads 1, 2, 4, 5, 6 (6 steps)."));
-    EXPECT_THAT(picture, Not(HasSubstr("emits event 1")));
+    EXPECT_THAT(drawing, Not(HasSubstr("emits event 1")));
 }
 
-TEST(Picture, HasAColumnForEachThreadThatDecided) {
+TEST(Drawing, HasAColumnForEachThreadThatDecided) {
     Timeline timeline;
     timeline.add(step(StepKind::access, 1, "reads on one"));
     timeline.last().decisive = true;
@@ -204,7 +204,7 @@ TEST(Picture, HasAColumnForEachThreadThatDecided) {
     EXPECT_THAT(draw(timeline), HasSubstr("| consumer, thread 2\n"));
 }
 
-TEST(Picture, TellsTheWholeStateOfANewBuffer) {
+TEST(Drawing, TellsTheWholeStateOfANewBuffer) {
     Timeline timeline = lost_wake_up();
     timeline.add(step(StepKind::producer, 0, "replaces the buffer"));
     timeline.last().state = BufferState{3, 0, 0, 2, 0, 0, false};
@@ -212,7 +212,7 @@ TEST(Picture, TellsTheWholeStateOfANewBuffer) {
     EXPECT_THAT(draw(timeline), HasSubstr("in buffer 3: write_pos 0, tail_pos 0,"));
 }
 
-TEST(Picture, EscapesWhatATesteeWrote) {
+TEST(Drawing, EscapesWhatATesteeWrote) {
     Timeline timeline;
     timeline.add(step(StepKind::record, 1, "says \x1b[2J\xff\n>>    1 | emits \xe2\x80\xae",
                       "cl\x1b"
@@ -221,11 +221,11 @@ TEST(Picture, EscapesWhatATesteeWrote) {
     timeline.last().decisive = true;
     timeline.last().why = "why\r\x07";
     timeline.add(step(StepKind::end, 0, "FAILED \x9b"));
-    const std::string picture = draw(timeline);
-    for (const char c : picture)
+    const std::string drawing = draw(timeline);
+    for (const char c : drawing)
         EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << static_cast<int>(c);
-    EXPECT_THAT(picture, HasSubstr("says \\x1b[2J\\xff\\x0a>>"));
-    EXPECT_THAT(picture, HasSubstr("why\\x0d\\x07"));
+    EXPECT_THAT(drawing, HasSubstr("says \\x1b[2J\\xff\\x0a>>"));
+    EXPECT_THAT(drawing, HasSubstr("why\\x0d\\x07"));
 }
 
 Timeline random_timeline(std::uint32_t seed) {
@@ -255,23 +255,23 @@ Timeline random_timeline(std::uint32_t seed) {
     return timeline;
 }
 
-TEST(Picture, OfAnythingFitsItsWidthAndShowsEveryDecisiveStep) {
+TEST(Drawing, OfAnythingFitsItsWidthAndShowsEveryDecisiveStep) {
     for (std::uint32_t seed = 1; seed <= 60; ++seed) {
         const Timeline timeline = random_timeline(seed);
         for (const std::size_t width : {1u, 72u, 80u, 100u, 131u, 1000u}) {
-            PictureOptions options;
+            DrawingOptions options;
             options.width = width;
             options.unicode = seed % 2 == 0;
             options.maximum_lines = seed % 70;
-            const std::string picture = draw(timeline, options);
+            const std::string drawing = draw(timeline, options);
             const std::size_t room = std::min<std::size_t>(std::max<std::size_t>(width, 72), 160);
-            for (const std::string& line : lines_of(picture))
+            for (const std::string& line : lines_of(drawing))
                 ASSERT_LE(columns(line), room) << "seed " << seed << "\n" << line;
             for (std::size_t i = 0; i < timeline.steps().size(); ++i) {
                 if (!timeline.steps()[i].decisive) continue;
                 std::string number = std::to_string(timeline.number(i));
                 number.insert(0, 4 - number.size(), ' ');
-                ASSERT_THAT(picture, HasSubstr("\n>> " + number + " ")) << "seed " << seed;
+                ASSERT_THAT(drawing, HasSubstr("\n>> " + number + " ")) << "seed " << seed;
             }
         }
     }

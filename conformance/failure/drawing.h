@@ -4,8 +4,8 @@
 // and the consumer's threads on the right. The step that decided the outcome is marked. Knows only
 // the timeline: no stage, no testee, no case. Its texts may come from a testee or a file and are
 // hostile.
-#ifndef KMES_CONFORMANCE_FAILURE_PICTURE_H_
-#define KMES_CONFORMANCE_FAILURE_PICTURE_H_
+#ifndef KMES_CONFORMANCE_FAILURE_DRAWING_H_
+#define KMES_CONFORMANCE_FAILURE_DRAWING_H_
 
 #include <cstddef>
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace kmes::conformance {
 
-struct PictureOptions {
+struct DrawingOptions {
     std::size_t width = 100;  // of the terminal; less than 72 counts as 72
     bool colour = false;
     bool unicode = false;  // draw lines; otherwise plain ASCII
@@ -24,8 +24,8 @@ struct PictureOptions {
 };
 
 // Returns lines that end with a newline; empty for an empty timeline.
-std::string draw(const Timeline& timeline, const PictureOptions& options = {});
+std::string draw(const Timeline& timeline, const DrawingOptions& options = {});
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_FAILURE_PICTURE_H_
+#endif  // KMES_CONFORMANCE_FAILURE_DRAWING_H_

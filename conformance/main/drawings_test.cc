@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Tests of the failures that are drawn, and of their number.
-#include "conformance/main/pictures.h"
+#include "conformance/main/drawings.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(Program, DrawsNoMoreThanThreeClauses) {
     EXPECT_EQ(shell.test(), 1);
     EXPECT_EQ(shell.ran.size(), 4u + 3u);
     EXPECT_THAT(shell.out.str(),
-                HasSubstr("(the picture of this failure: run it again as below, or with -v)"));
+                HasSubstr("(the trace of this failure: run it again as below, or with -v)"));
 }
 
 TEST(Program, DrawsEachFailureAtOnceWhereAllAreAskedFor) {

@@ -41,9 +41,9 @@ inline constexpr std::uint64_t kUnusualCapacity = 65536;
 
 // One such iteration of the sleeping consumer of CPU 0. Until the disturbance is made, the caller
 // must report every access to the metadata page of the current buffer, before and after it.
-class UnusualRound {
+class UnusualIteration {
   public:
-    UnusualRound(Stage& stage, Disturbance disturbance)
+    UnusualIteration(Stage& stage, Disturbance disturbance)
         : stage_(stage), disturbance_(disturbance) {}
 
     // Wakes the consumer.
@@ -54,7 +54,7 @@ class UnusualRound {
     // swap.
     bool is_made(const GuardHit& hit);
     // Call it after an access. Returns true if the producer has made the disturbance now.
-    bool make_behind(const GuardHit& hit);
+    bool make_after(const GuardHit& hit);
 
   private:
     void wake_with(std::int64_t result);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Columns, rows and the budget of lines. See picture.h.
-#include "conformance/failure/picture.h"
+// Columns, rows and the budget of lines. See drawing.h.
+#include "conformance/failure/drawing.h"
 
 #include <algorithm>
 #include <map>
@@ -9,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "conformance/failure/picture_parts.h"
+#include "conformance/failure/drawing_parts.h"
 
 namespace kmes::conformance {
 namespace {
 
-using picture::Item;
-using picture::Subject;
+using drawing::Item;
+using drawing::Subject;
 
 constexpr std::size_t kNarrowest = 72;
 constexpr std::size_t kWidest = 160;
@@ -25,7 +25,7 @@ constexpr std::string_view kMark = ">>";
 
 class Drawing {
   public:
-    Drawing(const Timeline& timeline, const PictureOptions& options)
+    Drawing(const Timeline& timeline, const DrawingOptions& options)
         : timeline_(timeline),
           options_(options),
           width_(std::clamp(options.width, kNarrowest, kWidest)) {
@@ -33,13 +33,13 @@ class Drawing {
         // The mark, the number and the spaces around them.
         left_width_ = kMark.size() + 1 + number_width_ + 1;
         const std::size_t room = (width_ - left_width_) / (kNarrowestColumn + 3) - 1;
-        subject_ = picture::find_subject(timeline, std::clamp<std::size_t>(room, 1, kMostThreads));
+        subject_ = drawing::find_subject(timeline, std::clamp<std::size_t>(room, 1, kMostThreads));
         set_columns();
-        changes_ = picture::changes_of(timeline);
+        changes_ = drawing::changes_of(timeline);
     }
 
     std::string text() {
-        const std::vector<Item> items = picture::fold(timeline_, subject_.steps);
+        const std::vector<Item> items = drawing::fold(timeline_, subject_.steps);
         std::vector<std::vector<std::string>> rows;
         for (const Item& item : items) rows.push_back(rows_of(item));
         add_head();
@@ -95,7 +95,7 @@ class Drawing {
     void add_wide(std::vector<std::string>& lines, const std::string& text,
                   std::optional<std::uint64_t> number, bool is_marked, std::string_view colour,
                   std::size_t indent) const {
-        add_wide(lines, picture::wrap(text, wide_width(), indent), number, is_marked, colour);
+        add_wide(lines, drawing::wrap(text, wide_width(), indent), number, is_marked, colour);
     }
 
     std::size_t wide_width() const { return width_ - left_width_ - 2; }
@@ -123,18 +123,18 @@ class Drawing {
     static std::vector<std::string> lines_of(const TimelineStep& step, std::string_view who,
                                              std::size_t width) {
         std::vector<std::string> lines =
-            picture::wrap(std::string(who) + picture::plain(step.text), width, 2);
+            drawing::wrap(std::string(who) + drawing::plain(step.text), width, 2);
         if (lines.empty()) lines.emplace_back();  // the step has a number in any case
-        std::string place = picture::plain(step.clause);
+        std::string place = drawing::plain(step.clause);
         const std::string code = step.source.empty() ? step.instruction : step.source;
-        if (!code.empty()) place += (place.empty() ? "" : "; ") + picture::plain(code);
+        if (!code.empty()) place += (place.empty() ? "" : "; ") + drawing::plain(code);
         if (place.empty()) return lines;
         place = "[" + place + "]";
         if (!lines.empty() && lines.back().size() + 1 + place.size() <= width) {
             lines.back() += " " + place;
             return lines;
         }
-        for (const std::string& line : picture::wrap(place, width - 2))
+        for (const std::string& line : drawing::wrap(place, width - 2))
             lines.push_back("  " + line);
         return lines;
     }
@@ -165,7 +165,7 @@ class Drawing {
             add_cells(lines, item.step, column, colour);
         }
         if (step.decisive && !step.why.empty())
-            add_wide(lines, "=> " + picture::plain(step.why), std::nullopt, false, colour, 3);
+            add_wide(lines, "=> " + drawing::plain(step.why), std::nullopt, false, colour, 3);
         return lines;
     }
 
@@ -175,7 +175,7 @@ class Drawing {
         std::vector<std::vector<std::string>> cells(columns_.size());
         cells[column] = lines_of(step, cpu_of(step), columns_[column]);
         if (const auto change = changes_.find(index); change != changes_.end()) {
-            for (std::string& line : picture::wrap(change->second, columns_[0] - 2))
+            for (std::string& line : drawing::wrap(change->second, columns_[0] - 2))
                 cells[0].push_back("  " + std::move(line));
         }
         std::size_t height = 0;
@@ -199,7 +199,7 @@ class Drawing {
         std::vector<std::size_t> heights;
         for (const auto& lines : rows) heights.push_back(lines.size());
         const std::size_t room = std::max(options_.maximum_lines, kHeadLines) - kHeadLines;
-        return picture::choose(timeline_, items, heights, room);
+        return drawing::choose(timeline_, items, heights, room);
     }
 
     // -- The whole --------------------------------------------------------------------------
@@ -232,7 +232,7 @@ class Drawing {
             const std::string text = "Left out, not concerned: " + subject_.others_text + " (" +
                                      std::to_string(subject_.others) +
                                      (subject_.others == 1 ? " step)." : " steps).");
-            for (const std::string& line : picture::wrap(text, width_)) add_line(line);
+            for (const std::string& line : drawing::wrap(text, width_)) add_line(line);
         }
         add_line("");
         std::string head = padded("", left_width_ - 5) + "step ";
@@ -260,12 +260,12 @@ class Drawing {
     void add_rows(const std::vector<Item>& items, const std::vector<std::vector<std::string>>& rows,
                   const std::vector<bool>& chosen) {
         std::uint64_t hidden = 0;
-        bool is_behind_middle = timeline_.left_out() == 0;
+        bool is_after_middle = timeline_.left_out() == 0;
         for (std::size_t i = 0; i < items.size(); ++i) {
             // Steps that the timeline itself left out count at their place.
-            if (!is_behind_middle && items[i].step >= Timeline::kFirst) {
+            if (!is_after_middle && items[i].step >= Timeline::kFirst) {
                 hidden += timeline_.left_out();
-                is_behind_middle = true;
+                is_after_middle = true;
             }
             if (!chosen[i]) {
                 hidden += items[i].repeated != 0 ? items[i].repeated : 1;
@@ -279,7 +279,7 @@ class Drawing {
     }
 
     const Timeline& timeline_;
-    const PictureOptions& options_;
+    const DrawingOptions& options_;
     const std::size_t width_;
     std::size_t number_width_ = 0;
     std::size_t left_width_ = 0;
@@ -291,7 +291,7 @@ class Drawing {
 
 }  // namespace
 
-std::string draw(const Timeline& timeline, const PictureOptions& options) {
+std::string draw(const Timeline& timeline, const DrawingOptions& options) {
     if (timeline.empty()) return "";
     return Drawing(timeline, options).text();
 }
