@@ -214,7 +214,25 @@ CaseOutcome Ending::make_outcome(std::vector<Finding> findings, std::vector<Find
     return outcome;
 }
 
+// Returns the failure of a testee that has ended. A process that has ended has no processor time,
+// and no line about its memory in /proc. That must not pass for a machine on which these cannot be
+// read: an unsupported case fails no run.
+std::optional<CaseOutcome> Ending::failure_of_ended() {
+    if (!parts_.testee.has_tracer() || parts_.findings.may_exit_early()) return std::nullopt;
+    try {
+        if (!parts_.events.has_gone_or_stop()) return std::nullopt;
+        CaseOutcome outcome = has_begun_ ? finish() : finish_any_exit();
+        if (outcome.verdict == Verdict::fail) return outcome;
+    } catch (const Stop& end) {
+        return outcome_of(end);
+    }
+    return std::nullopt;
+}
+
 CaseOutcome Ending::outcome_of(const Stop& stop) {
+    if (stop.verdict == Verdict::unsupported) {
+        if (std::optional<CaseOutcome> failure = failure_of_ended()) return *failure;
+    }
     if (stop.verdict != Verdict::fail)
         return CaseOutcome{stop.verdict, std::string(parts_.the_case.clause), stop.finding.message,
                            ""};

@@ -47,6 +47,7 @@ class Ending {
 
   private:
     JudgeOptions judge_options() const;
+    std::optional<CaseOutcome> failure_of_ended();
     void stop_at_child(const Finding& finding) const;
     CaseOutcome judge_run(const JudgeOptions& options, std::optional<Finding> first);
     CaseOutcome make_outcome(std::vector<Finding> findings, std::vector<Finding> by_driver,

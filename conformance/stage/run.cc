@@ -15,11 +15,7 @@ std::string first_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
 }
 
-}  // namespace
-
-CaseOutcome run_with_monitors(const Case& the_case, const StageSettings& settings,
-                              const MonitorFactory& make_monitors) {
-    Stage stage(settings, the_case, make_monitors);
+CaseOutcome run_to_stop(const Case& the_case, Stage& stage) {
     try {
         CaseOutcome outcome = the_case.run(stage);
         stage.testee().check_watchpoints();
@@ -30,6 +26,16 @@ CaseOutcome run_with_monitors(const Case& the_case, const StageSettings& setting
         } catch (const Stop& again) {
             return CaseOutcome{again.verdict, again.finding.clause, again.finding.message, ""};
         }
+    }
+}
+
+}  // namespace
+
+CaseOutcome run_with_monitors(const Case& the_case, const StageSettings& settings,
+                              const MonitorFactory& make_monitors) {
+    Stage stage(settings, the_case, make_monitors);
+    try {
+        return run_to_stop(the_case, stage);
     } catch (const NotStageable& reason) {
         return CaseOutcome{Verdict::unsupported, std::string(the_case.clause), reason.what(), ""};
     } catch (const std::exception& error) {

@@ -4,7 +4,9 @@
 // the testee. A testee that does nothing is found nevertheless.
 #include "conformance/stage/stage.h"
 #include "conformance/stage/run.h"
+#include "conformance/stage/stop.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cerrno>
@@ -102,6 +104,48 @@ TEST_F(StageLimits, ATesteeThatIsKilledFromOutsideIsNotBlamed) {
     const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
     EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.message;
     EXPECT_NE(outcome.message.find("signal 9 (Killed)"), std::string::npos) << outcome.message;
+}
+
+// A crash while the case reads the processor time of the testee, for example.
+TEST_F(StageLimits, AnUnsupportedCaseOfATesteeThatDiesFails) {
+    case_.run = [](Stage& stage) -> CaseOutcome {
+        stage.start();
+        stop_unsupported("no processor time");
+    };
+    settings_.testee = {"sh", "-c", "kill -SEGV $$"};
+    const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
+    EXPECT_EQ(outcome.verdict, Verdict::fail) << outcome.message;
+    EXPECT_THAT(outcome.message, testing::HasSubstr("SIGSEGV"));
+}
+
+TEST_F(StageLimits, AnUnsupportedCaseOfATesteeThatHasLostAnEventFails) {
+    case_.run = [](Stage& stage) -> CaseOutcome {
+        stage.start();
+        stage.wait_asleep();
+        for (const std::uint64_t payload_bytes : {70, 0}) {
+            const std::uint64_t bytes = kLeastEventBytes + payload_bytes;
+            stage.rings().emit(0, stage.rings().events().make(bytes));
+        }
+        stage.ending().emit_ends();
+        stage.waits().exited("an exit");
+        stop_unsupported("no processor time");
+    };
+    EXPECT_EQ(run_with_monitors(case_, settings_, nullptr).verdict, Verdict::unsupported);
+    settings_.testee = {"conformance/testees/broken_drops-empty-payloads"};
+    const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
+    EXPECT_EQ(outcome.verdict, Verdict::fail) << outcome.message;
+    EXPECT_NE(outcome.record, nullptr);
+}
+
+TEST_F(StageLimits, AnUnsupportedCaseOfATesteeThatLivesIsUnsupported) {
+    case_.run = [](Stage& stage) -> CaseOutcome {
+        stage.start();
+        stage.wait_asleep();
+        stop_unsupported("no processor time");
+    };
+    const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
+    EXPECT_EQ(outcome.verdict, Verdict::unsupported) << outcome.message;
+    EXPECT_EQ(outcome.message, "no processor time");
 }
 
 // Adding and removing guards interrupts the wait of the testee. An event directly after that must
