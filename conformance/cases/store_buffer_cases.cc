@@ -160,6 +160,17 @@ class StoreBuffer {
     std::string witness_;
 };
 
+// The re-check was there, but it was no use before the store was visible.
+void expect_a_barrier(std::string& message) {
+    constexpr std::string_view kExpected = "; expected ";
+    const std::size_t begin = message.find(kExpected);
+    const std::size_t end = message.find(". Evidence: ", begin);
+    if (begin == std::string::npos || end == std::string::npos) return;
+    const std::size_t first = begin + kExpected.size();
+    message.replace(first, end - first,
+                    "a full barrier between the store to need_wake and the load of write_pos");
+}
+
 // Waits until it sleeps with its stores held back. E1 is the clause of an event lost in this way.
 void see_it_asleep(Stage& stage, const StoreBuffer& buffer, const std::function<void()>& wake) {
     try {
@@ -168,6 +179,7 @@ void see_it_asleep(Stage& stage, const StoreBuffer& buffer, const std::function<
     } catch (Stop& stop) {
         if (stop.verdict == Verdict::fail && buffer.has_witness()) {
             stop.finding.clause = "E1";
+            expect_a_barrier(stop.finding.message);
             stop.finding.message += "; " + buffer.describe();
         }
         throw;

@@ -68,7 +68,7 @@ std::string_view wait_clause(const WaitDescription& wait) {
     if (counted_unseen(wait)) return "E2";
     if (wait.was_there)
         return clause_by_situation(wait.clause, wait.retired_buffer ? "5.1.8.3" : "5.1.8.1-6");
-    if (wait.retired_buffer) return "E3";
+    if (wait.retired_buffer) return wait.counted_before ? "E2" : "E3";
     if (wait.was_seen) return clause_by_situation(wait.clause, "5.1.8.1-6");
     return wait.asked ? "5.1.8.2-2" : "5.1.8.2-1";
 }
@@ -88,7 +88,9 @@ std::string_view expected_of_wait(const WaitDescription& wait) {
     if (wait.was_there && wait.was_refused)
         return "its record, published before the last wait returned EAGAIN";
     if (wait.was_there) return "its record, published before the last iteration";
-    if (wait.retired_buffer) return "a load of generation after setting need_wake";
+    if (wait.retired_buffer)
+        return wait.counted_before ? "a load of futex_counter before the last load of generation"
+                                   : "a load of generation after setting need_wake";
     if (wait.was_seen) return "its record, published before the last load of write_pos";
     if (!wait.asked) return "need_wake 1 during the sleep";
     return "a load of write_pos after setting need_wake";
@@ -159,13 +161,18 @@ Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, const WaitDescri
 }
 
 Finding asleep_on_retired(std::uint32_t cpu, const WaitDescription& wait) {
+    const std::string_view clause = wait.was_there ? clause_by_situation(wait.clause, "5.1.8.3")
+                                    : wait.counted_before ? "E2"
+                                                          : "E3";
+    const std::string_view expected =
+        wait.was_there        ? "a move to the new one before the last iteration"
+        : wait.counted_before ? "a load of futex_counter before the last load of generation"
+                              : "a move to the new one";
     Finding finding =
-        make(FindingCode::lost_wake_up,
-             std::string(wait.was_there ? clause_by_situation(wait.clause, "5.1.8.3") : "E3"),
-             cpu_text(cpu) +
-                 "the consumer sleeps on the retired buffer; expected a move to the new one" +
-                 (wait.was_there ? " before the last iteration" : "") + ". Evidence: thread " +
-                 std::to_string(wait.thread) + " waits for a change of " + word_text(wait));
+        make(FindingCode::lost_wake_up, std::string(clause),
+             cpu_text(cpu) + "the consumer sleeps on the retired buffer; expected " +
+                 std::string(expected) + ". Evidence: thread " + std::to_string(wait.thread) +
+                 " waits for a change of " + word_text(wait));
     finding.cpu = cpu;
     return finding;
 }

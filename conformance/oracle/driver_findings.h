@@ -45,7 +45,9 @@ struct WaitDescription {
     std::uint32_t present = 0;    // the current value of the word
     bool is_private = false;      // E17
     bool retired_buffer = false;  // E3, E19: the thread sleeps on a buffer that was swapped out
-    bool counted_before = false;  // E2: `expected` was read after the event that the thread missed
+    // E2: `expected` was read after the event that the thread missed. On a retired buffer: after
+    // the last load of generation, which was a part of the re-check.
+    bool counted_before = false;
     // Set if all loads of the word were seen, and none returned `expected`: the value of the last
     // load.
     std::optional<std::uint32_t> read_instead;

@@ -50,6 +50,9 @@ TEST(LostWakeUp, PicksTheClauseByTheWait) {
     wait.retired_buffer = true;
     EXPECT_EQ(lost_wake_up(2, 1, wait).clause, "E3");
     EXPECT_THAT(lost_wake_up(2, 1, wait).message, HasSubstr("retired buffer"));
+    wait.counted_before = true;
+    EXPECT_EQ(lost_wake_up(2, 1, wait).clause, "E2");
+    EXPECT_THAT(lost_wake_up(2, 1, wait).message, HasSubstr("before the last load of generation"));
     wait = futex_wait_on(2);
     wait.counted_before = true;
     EXPECT_EQ(lost_wake_up(2, 1, wait).clause, "E2");
@@ -136,6 +139,10 @@ TEST(LostWakeUp, NamesTheValueThatWasReadWhereAnotherOneIsWaitedWith) {
 TEST(AsleepOnRetired, IsOfTheCaseThatGaveItAnIteration) {
     WaitDescription wait = futex_wait_on(2);
     EXPECT_EQ(asleep_on_retired(2, wait).clause, "E3");
+    wait.counted_before = true;
+    EXPECT_EQ(asleep_on_retired(2, wait).clause, "E2");
+    EXPECT_THAT(asleep_on_retired(2, wait).message,
+                HasSubstr("before the last load of generation"));
     wait.was_there = true;
     EXPECT_EQ(asleep_on_retired(2, wait).clause, "5.1.8.3");
     wait.clause = "E15";

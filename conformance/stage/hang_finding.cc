@@ -66,8 +66,10 @@ bool describe_word(const StageParts& parts, const FutexWord& word, pid_t tid, st
         parts.rings->counters().is_counted_before(cpu, owed->sequence, description.expected);
     description.read_instead = parts.reads.counter_read_instead(*index, word.value_expected);
     // On a retired buffer, the iteration counts only if generation had changed before it.
-    if (buffer.retired)
+    if (buffer.retired) {
+        description.counted_before = parts.reads.is_counter_read_after_recheck(*index);
         description.was_there &= buffer.retired_operation <= parts.wait_log.iteration_begun(cpu);
+    }
     return true;
 }
 

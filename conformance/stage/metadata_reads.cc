@@ -13,15 +13,31 @@ namespace kmes::conformance {
 void MetadataReads::note(const GuardHit& hit) {
     for (const BufferAccess& access : hit.accesses) {
         // Most accesses of a run are to events, and need no lookup.
-        if (!access.is_read || access.place.offset_bytes > kFutexWordOffset) continue;
+        if (access.place.offset_bytes > kFutexWordOffset && !access.touches(kNeedWakeOffset))
+            continue;
         const std::optional<BufferIndex> buffer = buffers_.index_of(access.place.buffer);
         if (!buffer) continue;
+        note_recheck(access, *buffer);
+        if (!access.is_read) continue;
         if (access.touches(kWritePosOffset)) {
             counter_last_.erase(*buffer);
             write_pos_[*buffer] = rings_->history().operations();
         } else if (access.touches(kFutexWordOffset)) {
             counter_last_.insert(*buffer);
         }
+    }
+}
+
+void MetadataReads::note_recheck(const BufferAccess& access, BufferIndex buffer) {
+    if (access.is_write && access.touches(kNeedWakeOffset)) {
+        asked_.insert(buffer);
+        rechecked_.erase(buffer);
+        counter_after_recheck_.erase(buffer);
+    } else if (access.is_read && access.touches(kGenerationOffset)) {
+        if (asked_.contains(buffer)) rechecked_.insert(buffer);
+        counter_after_recheck_.erase(buffer);
+    } else if (access.is_read && access.touches(kFutexWordOffset) && rechecked_.contains(buffer)) {
+        counter_after_recheck_.insert(buffer);
     }
 }
 
@@ -43,6 +59,9 @@ void MetadataReads::note_counters(const GuardHit& hit) {
 
 void MetadataReads::forget() {
     counter_last_.clear();
+    asked_.clear();
+    rechecked_.clear();
+    counter_after_recheck_.clear();
     counters_.clear();
 }
 

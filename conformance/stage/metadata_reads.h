@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The loads of the testee from the metadata of each buffer, as far as guards stopped them. They are
-// the evidence for E2. Knows no thread and no wait.
+// the evidence for E2 and E3. Knows no thread and no wait.
 #ifndef KMES_CONFORMANCE_STAGE_METADATA_READS_H_
 #define KMES_CONFORMANCE_STAGE_METADATA_READS_H_
 
@@ -33,6 +33,11 @@ class MetadataReads {
 
     // True if the last load of futex_counter came after the last load of write_pos.
     bool is_counter_read_last(BufferIndex buffer) const { return counter_last_.contains(buffer); }
+    // True if the last load of futex_counter came after a load of generation that followed the last
+    // store to need_wake, and no load of generation came later.
+    bool is_counter_read_after_recheck(BufferIndex buffer) const {
+        return counter_after_recheck_.contains(buffer);
+    }
     // Returns History::operations() at the last load of write_pos. Nothing: no load was seen.
     std::optional<std::uint64_t> operations_at_write_pos(BufferIndex buffer) const;
     // Returns the last value read from futex_counter, if all loads were seen and none returned
@@ -41,9 +46,14 @@ class MetadataReads {
                                                       std::uint32_t expected) const;
 
   private:
+    void note_recheck(const BufferAccess& access, BufferIndex buffer);
+
     const ServedBuffers& buffers_;
     const Rings* rings_ = nullptr;
     std::set<BufferIndex> counter_last_;
+    std::set<BufferIndex> asked_;      // need_wake was stored
+    std::set<BufferIndex> rechecked_;  // generation was loaded after the last store to need_wake
+    std::set<BufferIndex> counter_after_recheck_;
     std::map<BufferIndex, std::deque<std::uint32_t>> counters_;  // the last values, oldest first
     std::map<BufferIndex, std::uint64_t> write_pos_;             // operations at the last load
 };

@@ -16,8 +16,13 @@ class MetadataReadsTest : public ServedRingsTest {
     MetadataReadsTest() { reads_.watch(rings_); }
 
     void load(std::uint64_t offset_bytes, std::uint32_t size_bytes) {
+        access(offset_bytes, size_bytes, true);
+    }
+    void store_need_wake() { access(kNeedWakeOffset, 1, false); }
+    void access(std::uint64_t offset_bytes, std::uint32_t size_bytes, bool is_read) {
         BufferAccess access;
-        access.is_read = true;
+        access.is_read = is_read;
+        access.is_write = !is_read;
         access.size_bytes = size_bytes;
         access.place.buffer = id(0);
         access.place.offset_bytes = offset_bytes;
@@ -41,6 +46,26 @@ TEST_F(MetadataReadsTest, TellWhichFieldWasReadLast) {
     load(kWritePosOffset, 8);
     EXPECT_FALSE(reads_.is_counter_read_last(buffer(0)));
     EXPECT_EQ(reads_.operations_at_write_pos(buffer(0)), rings_.history().operations());
+}
+
+TEST_F(MetadataReadsTest, KnowACounterThatIsReadAfterTheRecheckOfGeneration) {
+    const auto is_late = [this] { return reads_.is_counter_read_after_recheck(buffer(0)); };
+    load(kGenerationOffset, 8);
+    load(kFutexWordOffset, 4);
+    EXPECT_FALSE(is_late()) << "no re-check without a request";
+    store_need_wake();
+    load(kFutexWordOffset, 4);
+    EXPECT_FALSE(is_late()) << "the load of generation came before the request";
+    load(kGenerationOffset, 8);
+    EXPECT_FALSE(is_late()) << "as E2 wants it";
+    load(kFutexWordOffset, 4);
+    EXPECT_TRUE(is_late());
+    EXPECT_FALSE(reads_.is_counter_read_after_recheck(buffer(1)));
+    load(kGenerationOffset, 8);
+    EXPECT_FALSE(is_late()) << "another re-check";
+    load(kFutexWordOffset, 4);
+    store_need_wake();
+    EXPECT_FALSE(is_late()) << "another request";
 }
 
 TEST_F(MetadataReadsTest, KnowTheValuesOfTheCounter) {
