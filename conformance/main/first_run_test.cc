@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -142,6 +143,28 @@ TEST(FirstRun, ACaseThatIsDebuggedEndsByOneLetter) {
     EXPECT_THAT(process.out, HasSubstr("\"steep\" is not a command; did you mean step?"));
     EXPECT_THAT(process.out, HasSubstr("  quit, q             end the case here\n"));
     EXPECT_THAT(process.out, HasSubstr("ended by hand (--debug)"));
+}
+
+// docs/write-a-testee.md quotes the list of commands.
+TEST(FirstRun, TheCommandsOfADebuggedCaseAreThoseOfTheDocument) {
+    std::ifstream document("docs/write-a-testee.md");
+    std::string quoted;
+    bool is_quote = false;
+    for (std::string line; std::getline(document, line);) {
+        if (line.empty()) is_quote = false;
+        if (is_quote) quoted += line.substr(std::min<std::size_t>(line.size(), 4)) + "\n";
+        if (line == "    > help") is_quote = true;
+    }
+    ASSERT_THAT(quoted, HasSubstr("continue"));
+    const Folder folder;
+    const std::string typed = folder.file("typed");
+    std::ofstream(typed) << "help\nquit\n";
+    Process process({"--debug", "5.1.5/attach-and-map", "--", kReference}, [&] {
+        const int input = ::open(typed.c_str(), O_RDONLY);
+        ::dup2(input, STDIN_FILENO);
+    });
+    EXPECT_EQ(process.end(), 4);
+    EXPECT_THAT(process.out, HasSubstr("> " + quoted + "> "));
 }
 
 // A command that the report proposes can be typed, also if the path of the runner has a space.
