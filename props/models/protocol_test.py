@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """protocol_test.py RECORDER: docs/protocol.md describes the protocol of the code.
 
-Checks the two tables against the rows that kmes/abi.h asserts, and the pseudocode against the
-reference reader. For each function with a comment `path: NAME`, the order of its labels must be
-the order of the core's accesses on that path, as RECORDER has recorded it. The matching is that of
-the models (labels_test.py): a `loop` may start again as often as the core did. Faults planted in
-the page must be found.
+Checks the two tables against the rows that kmes/abi.h asserts, the numbers of the errata against
+docs/errata.md, and the pseudocode against the reference reader. For each function with a comment
+`path: NAME`, the order of its labels must be the order of the core's accesses on that path, as
+RECORDER has recorded it. The matching is that of the models (labels_test.py): a `loop` may start
+again as often as the core did. Faults planted in the page must be found.
 """
 import re
 import sys
@@ -14,6 +14,7 @@ import labels
 import labels_test
 
 DOCUMENT = "docs/protocol.md"
+ERRATA = "docs/errata.md"
 TABLES = {"magic": "kmes_metadata_v1", "event_size": "kmes_event_header"}
 LABEL = re.compile(r"\[((?:\w+\.c/)?[A-Z_]+)\]")
 
@@ -53,6 +54,17 @@ def faults_of_tables(text):
             faults.append("the table of %s: %s, kmes/abi.h asserts %s"
                           % (structure, tables.get(first), rows_of_abi(structure)))
     return faults
+
+
+def faults_of_errata(text):
+    """Each erratum that is not only the producer's is named at a field, a step or a rule."""
+    with open(ERRATA) as errata:
+        heads = re.findall(r"^### (E\d+): (.*)$", errata.read(), re.MULTILINE)
+    _, _, rules = text.partition("\n## The memory\n")
+    named = set(re.findall(r"\bE\d+\b", rules.partition("\n## Five mistakes")[0]))
+    faults = ["%s has no erratum" % ERRATA] if not heads else []
+    return faults + ["%s is at no field, step or rule" % number for number, title in heads
+                     if "(producer only)" not in title and number not in named]
 
 
 def functions_of(text):
@@ -116,7 +128,7 @@ def faults_of_pseudocode(text, paths):
 
 
 def faults_of(text, paths):
-    return faults_of_tables(text) + faults_of_pseudocode(text, paths)
+    return faults_of_tables(text) + faults_of_errata(text) + faults_of_pseudocode(text, paths)
 
 
 # Each makes the page wrong: the first text is replaced by the second.
@@ -129,6 +141,7 @@ PLANTED = [
     ("[DATA_FENCE]", ""),
     ("[SLEEP_FENCE]", ""),
     ("    loop\n        write_pos", "    once\n        write_pos"),
+    ("# E24: once more", ""),
 ]
 
 
