@@ -3,7 +3,6 @@
 // See access_places.h.
 #include "conformance/stage/access_places.h"
 
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -30,22 +29,16 @@ void AccessPlaces::put(const Timeline& timeline, Place place) {
 void AccessPlaces::put_into(Timeline& timeline) const {
     CallReader reader;
     std::map<std::uint64_t, std::vector<CodeFrame>> frames;
-    std::map<std::string, std::set<std::string>> fields_of;
+    AuthorsFrames authors;
     for (const auto& [step, place] : places_) {
-        std::vector<CodeFrame>& found = frames[step] = reader.frames(place.code, place.stack);
-        for (const CodeFrame& frame : found) {
-            if (!place.field.empty()) fields_of[frame.id].insert(place.field);
-        }
+        frames[step] = reader.frames(place.code, place.stack);
+        if (!place.is_call) authors.add_access(frames[step], place.field);
     }
-    const auto is_of_several_places = [&](const std::string& id) {
-        const auto fields = fields_of.find(id);
-        return fields != fields_of.end() && fields->second.size() > 1;
-    };
     for (const auto& [number, place] : places_) {
         TimelineStep* step = timeline.find(number);
         if (step == nullptr) continue;
         const std::vector<CodeFrame>& found = frames[number];
-        const std::size_t index = authors_frame(found, is_of_several_places);
+        const std::size_t index = place.is_call ? authors.of_call(found) : authors.of_access(found);
         if (place.is_call && found[index].is_library) continue;
         step->instruction = place.code.resolved().text;
         step->source = frame_text(found, index);

@@ -36,9 +36,11 @@ CodeFrame from_source(SourceFrame&& source, bool is_library) {
     frame.function = std::move(source.function);
     frame.place = fmt::format("{}:{}", source.file, source.line);
     frame.id = fmt::format("{}\n{}:{}", frame.function, frame.place, source.column);
+    frame.body = fmt::format("{}\n{}", frame.function, source.file);
     frame.has_source = true;
     frame.is_library = is_library || source.is_library;
     frame.is_short = source.is_short;
+    frame.is_thin = source.is_thin;
     frame.takes_place = source.takes_place;
     return frame;
 }
@@ -107,26 +109,46 @@ std::vector<CodeFrame> CallReader::frames(const CodePlace& code,
     return frames;
 }
 
-std::size_t authors_frame(const std::vector<CodeFrame>& frames,
-                          const std::function<bool(const std::string& id)>& is_of_several_places) {
+void AuthorsFrames::add_access(const std::vector<CodeFrame>& frames, const std::string& field) {
+    for (const CodeFrame& frame : frames) {
+        if (!field.empty()) fields_of_[frame.id].insert(field);
+        if (!frame.body.empty()) bodies_.insert(frame.body);
+    }
+}
+
+std::size_t AuthorsFrames::of_access(const std::vector<CodeFrame>& frames) const {
+    return index_of(frames, false);
+}
+
+std::size_t AuthorsFrames::of_call(const std::vector<CodeFrame>& frames) const {
+    return index_of(frames, true);
+}
+
+std::size_t AuthorsFrames::index_of(const std::vector<CodeFrame>& frames, bool is_call) const {
+    const auto is_of_several_places = [&](const CodeFrame& frame) {
+        const auto fields = fields_of_.find(frame.id);
+        return fields != fields_of_.end() && fields->second.size() > 1;
+    };
     std::size_t first_own = frames.size();
     for (std::size_t i = 0; i < frames.size(); ++i) {
         const CodeFrame& frame = frames[i];
         if (frame.is_library) continue;
+        const bool makes_call = is_call && first_own == frames.size();
         // A source line of the program is better than a symbol.
         if (first_own == frames.size() || (frame.has_source && !frames[first_own].has_source))
             first_own = i;
         if (!frame.has_source) continue;
         const bool is_accessor =
-            frame.is_short && (frame.takes_place || is_of_several_places(frame.id));
-        if (!is_accessor) return i;
+            frame.is_short && (frame.takes_place || is_of_several_places(frame));
+        const bool is_wrapper = makes_call && frame.is_thin && !bodies_.contains(frame.body);
+        if (!is_accessor && !is_wrapper) return i;
     }
     return first_own == frames.size() ? 0 : first_own;
 }
 
 std::string caller_text(const CodePlace& code, const std::shared_ptr<const StackSnapshot>& stack) {
     const std::vector<CodeFrame> frames = CallReader().frames(code, stack);
-    const std::size_t index = authors_frame(frames, [](const std::string&) { return false; });
+    const std::size_t index = AuthorsFrames().of_access(frames);
     return index == 0 ? "" : ", for " + frame_text(frames, index);
 }
 

@@ -9,8 +9,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,11 @@ struct CodeFrame {
     std::string function;  // "drain"; empty: not known
     std::string place;     // "ring.cc:110"; without debug information "drain+0x12" or "a.out+0x12"
     std::string id;        // equal for two frames at the same place in the source
+    std::string body;      // equal for two frames in the same function of the source; may be empty
     bool has_source = false;   // place is a line
     bool is_library = false;   // of a system library, a system header, a compiler's library
     bool is_short = false;     // its own lines are at most ten
+    bool is_thin = false;      // its own lines are at most six
     bool takes_place = false;  // it takes a pointer to a number, to an atomic or to bytes, and no
                                // pointer to another object
 };
@@ -47,12 +50,26 @@ class CallReader {
     std::unique_ptr<tracing::SnapshotUnwinder> unwinder_;
 };
 
-// Returns the index of the frame that the author of the program wants to see: the first outside of
-// libraries that is no accessor. An accessor is a short function whose caller says what to access:
-// it takes a pointer, or `is_of_several_places` is true for the frame's id. If all are accessors,
-// returns the first frame outside of libraries.
-std::size_t authors_frame(const std::vector<CodeFrame>& frames,
-                          const std::function<bool(const std::string& id)>& is_of_several_places);
+// Chooses the frame that the author of the program wants to see, from the accesses of a run. It is
+// the first one outside of libraries that is no accessor, or else the first outside of libraries.
+class AuthorsFrames {
+  public:
+    // Adds an access. `field` names the accessed field, or is empty.
+    void add_access(const std::vector<CodeFrame>& frames, const std::string& field);
+
+    // Returns the index for an access. An accessor is a short function whose caller says what to
+    // access: it takes a pointer, or its line accesses several fields.
+    std::size_t of_access(const std::vector<CodeFrame>& frames) const;
+    // Returns the index for a system call. The function that makes the call is also an accessor if
+    // it is thin and accesses no buffer: it wraps the call.
+    std::size_t of_call(const std::vector<CodeFrame>& frames) const;
+
+  private:
+    std::size_t index_of(const std::vector<CodeFrame>& frames, bool is_call) const;
+
+    std::map<std::string, std::set<std::string>> fields_of_;  // key: the id of a frame
+    std::set<std::string> bodies_;                            // the functions that access a buffer
+};
 
 // Returns "drain() ring.cc:110 (via load)"; without debug information the place alone.
 std::string frame_text(const std::vector<CodeFrame>& frames, std::size_t index);

@@ -60,17 +60,13 @@ std::vector<Access> accesses_of(TestRun& run, std::size_t most) {
 
 // The texts as the trace shows them, without repetitions in a row.
 std::vector<std::string> texts_of(const std::vector<Access>& accesses) {
-    std::map<std::string, std::set<std::uint64_t>> offsets_of;
-    for (const Access& access : accesses) {
-        const std::uint64_t field = std::min(access.offset_bytes, kPageBytes);
-        for (const CodeFrame& frame : access.frames) offsets_of[frame.id].insert(field);
-    }
+    AuthorsFrames authors;
+    for (const Access& access : accesses)
+        authors.add_access(access.frames,
+                           std::to_string(std::min(access.offset_bytes, kPageBytes)));
     std::vector<std::string> texts;
     for (const Access& access : accesses) {
-        std::string text =
-            frame_text(access.frames, authors_frame(access.frames, [&](const std::string& id) {
-                           return offsets_of[id].size() > 1;
-                       }));
+        std::string text = frame_text(access.frames, authors.of_access(access.frames));
         if (texts.empty() || texts.back() != text) texts.push_back(std::move(text));
     }
     return texts;
@@ -126,8 +122,7 @@ std::map<std::string, std::string> texts_of_calls(TestRun& run) {
     const auto put = [&](const std::string& call, const CallSite& site) {
         EXPECT_TRUE(site.stack) << call;
         const std::vector<CodeFrame> frames = reader.frames(site.code, site.stack);
-        texts[call] =
-            frame_text(frames, authors_frame(frames, [](const std::string&) { return false; }));
+        texts[call] = frame_text(frames, AuthorsFrames().of_call(frames));
     };
     run.finish([&](const TracerEvent& event) {
         if (const auto* attached = std::get_if<Attached>(&event)) put("attach", attached->site);
@@ -147,7 +142,7 @@ TEST_P(CallsTest, ASystemCallIsShownAtItsPlaceInTheProgram) {
         TestRun run(options, 1);
         run.start("", GetParam());
         std::map<std::string, std::string> texts = texts_of_calls(run);
-        EXPECT_THAT(texts["attach"], ContainsRegex("^main[(][)] callers.cc:[0-9]+ [(]via syscall"));
+        EXPECT_THAT(texts["attach"], ContainsRegex("^main[(][)] callers.cc:[0-9]+ [(]via attach"));
         EXPECT_THAT(texts["map"], ContainsRegex("^main[(][)] callers.cc:[0-9]+ [(]via .*mmap"));
     }
 }
@@ -360,8 +355,12 @@ CodeFrame library(const std::string& function) {
 }
 
 std::string shown(const std::vector<CodeFrame>& frames) {
-    return frame_text(frames,
-                      authors_frame(frames, [](const std::string& id) { return id == "several"; }));
+    CodeFrame several;
+    several.id = "several";
+    AuthorsFrames authors;
+    authors.add_access({several}, "write_pos");
+    authors.add_access({several}, "tail_pos");
+    return frame_text(frames, authors.of_access(frames));
 }
 
 TEST(AuthorsFrame, SkipsLibrariesAndAccessors) {
@@ -384,6 +383,40 @@ TEST(AuthorsFrame, AShortFunctionIsNoAccessorForThatAlone) {
     copy.takes_place = true;
     copy.id = "several";
     EXPECT_EQ(shown({copy, frame("drain", "r.c:1")}), "copy() r.c:9") << "it is long";
+}
+
+// It takes an object, so it is no accessor for an access.
+CodeFrame thin(const std::string& function, const std::string& place) {
+    CodeFrame made = frame(function, place);
+    made.is_short = made.is_thin = true;
+    made.body = function;
+    return made;
+}
+
+TEST(AuthorsFrame, SkipsTheWrapperOfASystemCall) {
+    const std::vector<CodeFrame> frames = {library("syscall"), thin("futex", "r.c:5"),
+                                           thin("rest", "r.c:9"), frame("main", "r.c:20")};
+    AuthorsFrames authors;
+    EXPECT_EQ(frame_text(frames, authors.of_call(frames)), "rest() r.c:9 (via futex)")
+        << "only one function makes the call";
+    EXPECT_EQ(frame_text(frames, authors.of_access(frames)), "futex() r.c:5 (via syscall)");
+    // It has the instruction of the call itself.
+    const std::vector<CodeFrame> assembly = {thin("futex", "r.c:5"), frame("rest", "r.c:9")};
+    EXPECT_EQ(frame_text(assembly, authors.of_call(assembly)), "rest() r.c:9 (via futex)");
+    const std::vector<CodeFrame> alone = {library("syscall"), thin("futex", "r.c:5")};
+    EXPECT_EQ(frame_text(alone, authors.of_call(alone)), "futex() r.c:5 (via syscall)");
+}
+
+TEST(AuthorsFrame, AWaitOfFewLinesIsNoWrapper) {
+    const std::vector<CodeFrame> frames = {library("syscall"), thin("rest", "r.c:9"),
+                                           frame("main", "r.c:20")};
+    AuthorsFrames authors;
+    authors.add_access({accessor("load", "r.c:2"), thin("rest", "r.c:7")}, "");
+    EXPECT_EQ(frame_text(frames, authors.of_call(frames)), "rest() r.c:9 (via syscall)");
+    CodeFrame longer = thin("wait", "r.c:9");
+    longer.is_thin = false;
+    const std::vector<CodeFrame> others = {library("syscall"), longer, frame("main", "r.c:20")};
+    EXPECT_EQ(frame_text(others, authors.of_call(others)), "wait() r.c:9 (via syscall)");
 }
 
 TEST(AuthorsFrame, PrefersALineOfTheProgram) {

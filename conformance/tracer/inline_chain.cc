@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <string_view>
 
 namespace kmes::conformance::tracing {
@@ -288,13 +289,15 @@ std::vector<UnitFunctions::Range> UnitFunctions::inlined_ranges(Dwarf_Die functi
     return ranges;
 }
 
-// Counts the lines of the function's own code, without inlined code.
-bool UnitFunctions::is_short(Dwarf_Die function, const char* file, int line_known) {
+// Counts the lines of the function's own code, without inlined code. A large number: not known.
+int UnitFunctions::count_lines(Dwarf_Die function, const char* file, int line_known) {
+    constexpr int kUnknown = std::numeric_limits<int>::max();
     const Dwarf_Off offset = dwarf_dieoffset(&function);
-    if (const auto known = short_.find(offset); known != short_.end()) return known->second;
+    if (const auto known = line_counts_.find(offset); known != line_counts_.end())
+        return known->second;
     Dwarf_Lines* lines = nullptr;
     size_t count = 0;
-    if (file == nullptr || dwarf_getsrclines(&unit_, &lines, &count) != 0) return false;
+    if (file == nullptr || dwarf_getsrclines(&unit_, &lines, &count) != 0) return kUnknown;
     std::vector<int> own = {line_known};  // small inlined functions often begin within a line
     const std::vector<Range> inlined = inlined_ranges(function, own);
     std::vector<Range> ranges;
@@ -325,9 +328,8 @@ bool UnitFunctions::is_short(Dwarf_Die function, const char* file, int line_know
     }
     std::erase(own, 0);
     const auto [least, most] = std::minmax_element(own.begin(), own.end());
-    const bool result = !own.empty() && int64_t{*most} - *least < SourceFrame::kAccessorLines;
-    short_[offset] = result;
-    return result;
+    const int64_t span = own.empty() ? kUnknown : int64_t{*most} - *least + 1;
+    return line_counts_[offset] = static_cast<int>(std::min<int64_t>(span, kUnknown));
 }
 
 bool UnitFunctions::takes_place(Dwarf_Die function) {
@@ -371,7 +373,9 @@ SourceFrame UnitFunctions::frame(Dwarf_Die function, const char* file, int line,
     result.is_library = is_library_file(text_of(file)) || (is_go && is_library_of_go(name));
     result.line = line;
     result.column = column;
-    result.is_short = is_short(function, file, line);
+    const int own_lines = count_lines(function, file, line);
+    result.is_short = own_lines <= SourceFrame::kAccessorLines;
+    result.is_thin = own_lines <= SourceFrame::kWrapperLines;
     result.takes_place = takes_place(function);
     return result;
 }

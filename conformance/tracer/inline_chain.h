@@ -25,10 +25,12 @@ struct SourceFrame {
     int column = 0;           // 0: not known
     bool is_library = false;  // of a compiler or of a system header
     bool is_short = false;    // its lines are at most kAccessorLines
+    bool is_thin = false;     // its lines are at most kWrapperLines
     // It takes a pointer to a number, to an atomic or to bytes, and no pointer to another object.
     bool takes_place = false;
 
     static constexpr int kAccessorLines = 10;
+    static constexpr int kWrapperLines = 6;
 };
 
 // Whether the source file is in a folder of a compiler or of a library.
@@ -65,7 +67,7 @@ class UnitFunctions {
     bool contains(Dwarf_Die scope, Dwarf_Addr address);
     std::optional<Dwarf_Die> inlined_in(Dwarf_Die scope, Dwarf_Addr address);
     std::vector<Range> inlined_ranges(Dwarf_Die function, std::vector<int>& call_lines);
-    bool is_short(Dwarf_Die function, const char* file, int line_known);
+    int count_lines(Dwarf_Die function, const char* file, int line_known);
     bool takes_place(Dwarf_Die function);
     const char* file_of(Dwarf_Word index);
     SourceFrame frame(Dwarf_Die function, const char* file, int line, int column);
@@ -74,7 +76,7 @@ class UnitFunctions {
     Dwarf_Die root_;
     ReadBudget& budget_;
     std::vector<Range> functions_;
-    std::map<Dwarf_Off, bool> short_;
+    std::map<Dwarf_Off, int> line_counts_;
 };
 
 }  // namespace kmes::conformance::tracing

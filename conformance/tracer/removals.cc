@@ -16,7 +16,7 @@ namespace kmes::conformance {
 
 std::string Removal::describe() const {
     const std::vector<CodeFrame> frames = CallReader().frames(site.code, site.stack);
-    const size_t index = authors_frame(frames, [](const std::string&) { return false; });
+    const size_t index = AuthorsFrames().of_call(frames);
     return fmt::format("removed by thread {} with {}({:#x}, {}) at {}", tid, call, address,
                        length_bytes, frame_text(frames, index));
 }

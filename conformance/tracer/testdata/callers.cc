@@ -60,15 +60,25 @@ __attribute__((noinline)) void drain(const Ring* ring) {
     add(static_cast<unsigned char>(copy[sum & 0xff]));
 }
 
+struct Buffers {
+    int fds[64];
+    int count;
+    uint64_t capacity;
+};
+
+// Wraps a system call, and takes an object.
+__attribute__((noinline)) bool attach(Buffers* buffers) {
+    return syscall(1091, buffers->fds, &buffers->count, &buffers->capacity) == 0;
+}
+
 }  // namespace
 
 int main() {
-    int fds[64];
-    int count = 64;
-    uint64_t capacity = 0;
-    if (syscall(1091, fds, &count, &capacity) != 0) return 3;
-    void* at =
-        mmap(nullptr, kMetadataBytes + 2 * capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fds[0], 0);
+    Buffers buffers = {};
+    buffers.count = 64;
+    if (!attach(&buffers)) return 3;
+    void* at = mmap(nullptr, kMetadataBytes + 2 * buffers.capacity, PROT_READ | PROT_WRITE,
+                    MAP_SHARED, buffers.fds[0], 0);
     if (at == MAP_FAILED) return 4;
     const Ring ring = {static_cast<char*>(at)};
     drain(&ring);
