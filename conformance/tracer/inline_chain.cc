@@ -44,8 +44,26 @@ bool is_library_of_go(std::string_view name) {
                        [&](std::string_view package) { return name.starts_with(package); });
 }
 
+// Nim is compiled by way of C. Its lines are those of the .nim file, or else of a file of C with
+// such a name as `@mring.nim.c`.
+bool is_nim_file(std::string_view path) {
+    return path.ends_with(".nim") || path.ends_with(".nim.c") || path.ends_with(".nim.cpp");
+}
+
+// Returns `next` of `next__consumer_330` (Nim 1.6) and of `next__consumer_u330` (Nim 2).
+std::string_view without_module_of_nim(std::string_view name) {
+    const size_t module = name.rfind("__");
+    const size_t number = name.rfind('_');
+    if (module == name.npos || module == 0 || number <= module + 2) return name;
+    std::string_view digits = name.substr(number + 1);
+    if (digits.starts_with('u')) digits.remove_prefix(1);
+    const bool is_number = !digits.empty() && digits.find_first_not_of("0123456789") == name.npos;
+    return is_number ? name.substr(0, module) : name;
+}
+
 // The name without package, receiver and template arguments.
-std::string short_name(std::string_view name, int language) {
+std::string short_name(std::string_view name, int language, bool is_nim) {
+    if (is_nim) name = without_module_of_nim(name);
     // LDC writes `core.atomic.atomicLoad!(2, ulong).atomicLoad`, GNAT `ring__next`.
     if (language == DW_LANG_Go || language == DW_LANG_D) name = name.substr(name.rfind('.') + 1);
     if (const size_t at = name.rfind("__"); is_ada(language) && at != name.npos)
@@ -368,7 +386,7 @@ SourceFrame UnitFunctions::frame(Dwarf_Die function, const char* file, int line,
     // A unit of split DWARF may have its language only in the separate file.
     const int language = std::max(dwarf_srclang(&unit_), dwarf_srclang(&root_));
     const bool is_go = language == DW_LANG_Go;
-    result.function = short_name(name, language);
+    result.function = short_name(name, language, is_nim_file(text_of(file)));
     result.file = base_name(text_of(file));
     result.is_library = is_library_file(text_of(file)) || (is_go && is_library_of_go(name));
     result.line = line;

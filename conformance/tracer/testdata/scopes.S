@@ -21,6 +21,7 @@
 #define FORM_STRING 0x08
 #define FORM_BYTE 0x0b
 #define FORM_OFFSET 0x17
+#define LANGUAGE_C 0x0c
 #define LANGUAGE_ADA 0x0d
 #define LANGUAGE_D 0x13
 
@@ -36,6 +37,15 @@
 #define SCOPES_OF_ADA(scope) \
     scope(8, TAG_MODULE, "rings__next", "/author/rings.adb") \
     scope(9, TAG_NAMESPACE, "system__atomics__load", "/opt/gnat/adainclude/s-atopri.adb")
+// Nim is compiled by way of C.
+#define SCOPES_OF_C(scope) \
+    scope(10, TAG_NAMESPACE, "next__consumer_330", "/author/consumer.nim") \
+    scope(11, TAG_NAMESPACE, "eqeq___my_ring_u198", "/author/ring.nim") \
+    scope(12, TAG_NAMESPACE, "copyMem__system_1709", "/usr/lib/nim/system/memory.nim") \
+    scope(13, TAG_NAMESPACE, "wait__consumer_403", "/author/nimcache/@mconsumer.nim.c") \
+    scope(14, TAG_NAMESPACE, "begin__", "/author/consumer.nim") \
+    scope(15, TAG_NAMESPACE, "end__x64_9z", "/author/consumer.nim") \
+    scope(16, TAG_NAMESPACE, "read__u64_1", "/author/ring.c")
 
 #define CODE(number, tag, function, source) \
     .file number source; \
@@ -48,6 +58,8 @@ begin_1_unit:
 SCOPES_OF_D(CODE)
 begin_2_unit:
 SCOPES_OF_ADA(CODE)
+begin_3_unit:
+SCOPES_OF_C(CODE)
 end_of_code:
 
 #define ABBREVIATION(code, tag, has_children) .uleb128 code, tag; .byte has_children
@@ -61,6 +73,7 @@ end_of_code:
         .section .debug_abbrev, "", @progbits
         SCOPES_OF_D(SCOPE_ABBREVIATION)
         SCOPES_OF_ADA(SCOPE_ABBREVIATION)
+        SCOPES_OF_C(SCOPE_ABBREVIATION)
         ABBREVIATION(UNIT_CODE, TAG_UNIT, 1)
         ATTRIBUTE(AT_LANGUAGE, FORM_BYTE)
         ATTRIBUTE(AT_STATEMENTS, FORM_OFFSET)
@@ -94,7 +107,8 @@ end_of_code:
 
         .section .debug_info, "", @progbits
         UNIT(1, LANGUAGE_D, begin_1_unit, begin_2_unit, SCOPES_OF_D)
-        UNIT(2, LANGUAGE_ADA, begin_2_unit, end_of_code, SCOPES_OF_ADA)
+        UNIT(2, LANGUAGE_ADA, begin_2_unit, begin_3_unit, SCOPES_OF_ADA)
+        UNIT(3, LANGUAGE_C, begin_3_unit, end_of_code, SCOPES_OF_C)
 
         .section .debug_line, "", @progbits
 statements:
