@@ -13,8 +13,11 @@
 #include <sstream>
 
 #include "conformance/main/nearest.h"
+#include "conformance/model/layout.h"
+#include "conformance/oracle/layout.h"
 #include "conformance/oracle/record.h"
 #include "conformance/report/text.h"
+#include "conformance/stage/data_names.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
@@ -80,10 +83,35 @@ std::string describe_event(const TracerEvent& event) {
     return {};
 }
 
+// Returns the end of a line: the place in the consumer that a trace shows for this step.
+std::string ConsoleDebugger::place_text(const TracerEvent& event) {
+    if (const auto* hit = std::get_if<GuardHit>(&event)) {
+        if (hit->accesses.empty()) return "";
+        const auto frames = reader_.frames(hit->code, hit->stack);
+        const BufferAccess& access = hit->accesses.front();
+        const std::uint64_t byte = access.place.offset_bytes;
+        authors_.add_access(frames, byte < layout().metadata_bytes
+                                        ? field_names(metadata_fields(), byte, access.size_bytes)
+                                        : "data");
+        const std::size_t index = authors_.of_access(frames);
+        return index == 0 ? "" : ", for " + frame_text(frames, index);
+    }
+    const CallSite* site = nullptr;
+    if (const auto* attached = std::get_if<Attached>(&event)) site = &attached->site;
+    if (const auto* mapped = std::get_if<Mapped>(&event)) site = &mapped->site;
+    if (const auto* wait = std::get_if<FutexWait>(&event)) site = &wait->site;
+    if (site == nullptr || !site->stack) return "";
+    const auto frames = reader_.frames(site->code, site->stack);
+    const std::size_t index = authors_.of_call(frames);
+    return frames[index].is_library ? "" : ", at " + frame_text(frames, index);
+}
+
 void ConsoleDebugger::at(Stage& stage, const TracerEvent& event) {
     if (const auto* attached = std::get_if<Attached>(&event)) {
         attached_ = attached_ || attached->error == 0;
     }
+    // Each access counts: the place of a later one depends on it.
+    const std::string place = attached_ ? place_text(event) : "";
     const bool is_access = std::holds_alternative<GuardHit>(event);
     const bool is_end = std::holds_alternative<Ended>(event);
     if (!attached_ || (is_access && !accesses_)) return;
@@ -97,7 +125,7 @@ void ConsoleDebugger::at(Stage& stage, const TracerEvent& event) {
             "them), or `detach` first to use gdb -p {}.\n",
             stage.testee().tracer().testee_pid(), stage.testee().tracer().testee_pid());
     }
-    out_ << printable(text) << "\n";
+    out_ << printable(text + place) << "\n";
     if (!is_end) read_commands(stage);
 }
 

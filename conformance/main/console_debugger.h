@@ -14,6 +14,7 @@
 #include <string>
 
 #include "conformance/stage/debugger.h"
+#include "conformance/tracer/calls.h"
 
 namespace kmes::conformance {
 
@@ -26,6 +27,7 @@ class ConsoleDebugger : public Debugger {
   private:
     enum class After { stay, resume };
 
+    std::string place_text(const TracerEvent& event);
     void read_commands(Stage& stage);
     After execute(Stage& stage, const std::string& line);
     void print_state(Stage& stage);
@@ -38,6 +40,8 @@ class ConsoleDebugger : public Debugger {
     bool stepping_ = true;   // stop at each event
     bool accesses_ = false;  // single accesses count as events
     bool has_explained_ = false;
+    CallReader reader_;
+    AuthorsFrames authors_;  // of the accesses so far
 };
 
 // One line for a person: what the testee is about to do, or has done. Empty: nothing to say.

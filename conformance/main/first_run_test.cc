@@ -20,6 +20,7 @@
 namespace kmes::conformance {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -165,6 +166,22 @@ TEST(FirstRun, TheCommandsOfADebuggedCaseAreThoseOfTheDocument) {
     });
     EXPECT_EQ(process.end(), 4);
     EXPECT_THAT(process.out, HasSubstr("> " + quoted + "> "));
+}
+
+// A load of the reference reader is in a function of its core, whose caller says what is loaded.
+TEST(FirstRun, ADebuggedAccessIsShownWhereATraceShowsIt) {
+    const Folder folder;
+    const std::string typed = folder.file("typed");
+    std::ofstream(typed) << "accesses on\n" << std::string(200, '\n');
+    Process process({"--cpus", "1", "--debug", "5.1.5/attach-and-map", "--", kReference}, [&] {
+        const int input = ::open(typed.c_str(), O_RDONLY);
+        ::dup2(input, STDIN_FILENO);
+    });
+    EXPECT_EQ(process.end(), 0);
+    EXPECT_THAT(process.out, ContainsRegex("kmes_attach with [0-9]+ slots: 1 fds, at [a-z_]+[(][)] "
+                                           "consumer.cc:[0-9]+ [(]via syscall[)]\n"));
+    EXPECT_THAT(process.out, ContainsRegex("is about to read 8 bytes .*, for look[(][)] "
+                                           "consumer.c:[0-9]+ [(]via kmes_load_acquire_u64[)]\n"));
 }
 
 // A command that the report proposes can be typed, also if the path of the runner has a space.
