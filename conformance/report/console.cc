@@ -6,6 +6,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
 
 #include "conformance/model/published_clause.h"
 #include "conformance/report/result.h"
@@ -20,6 +23,9 @@ constexpr std::size_t kAllDetails = 100000;
 // How many cases that did not run are listed: the first ones tell where the run ended.
 constexpr std::size_t kNotRunShown = 5;
 constexpr std::size_t kRemarksShown = 5;
+// Lines of ids of cases with the same message.
+constexpr std::size_t kIdsWidth = 100;
+constexpr const char* kIdsIndent = "            ";
 
 std::string_view colour_of(Verdict verdict) {
     switch (verdict) {
@@ -191,16 +197,35 @@ void ConsoleReport::print_failures(const std::vector<const CaseResult*>& failure
     for (const CaseResult* result : in_full) {
         print_problem(*result);
         if (options_.verbose) continue;
-        const auto is_of_it = [&](const CaseResult* each) {
+        std::vector<const CaseResult*> others;
+        std::ranges::copy_if(failures, std::back_inserter(others), [&](const CaseResult* each) {
             return each != result && each->clause == result->clause;
-        };
-        const auto others = std::ranges::count_if(failures, is_of_it);
-        if (others == 0) continue;
-        out_ << fmt::format("    {} more case{} of {} (-v prints them in full):\n", others,
-                            others == 1 ? "" : "s", printable(result->clause));
-        for (const CaseResult* each : failures) {
-            if (is_of_it(each)) print_in_a_line(*each, printable(each->message));
+        });
+        if (others.empty()) continue;
+        out_ << fmt::format("    {} more case{} of {} (-v prints them in full):\n", others.size(),
+                            others.size() == 1 ? "" : "s", printable(result->clause));
+        print_others(others);
+    }
+}
+
+// One line for each case. Cases with the same message share it: it comes once, and then their ids.
+void ConsoleReport::print_others(const std::vector<const CaseResult*>& others) {
+    std::map<std::string, std::vector<const CaseResult*>> cases_of;
+    for (const CaseResult* each : others) cases_of[each->message].push_back(each);
+    for (const CaseResult* each : others) {
+        const std::vector<const CaseResult*>& same = cases_of[each->message];
+        if (same.size() == 1) print_in_a_line(*each, printable(each->message));
+        if (same.size() == 1 || each != same.front()) continue;
+        out_ << "        " << shortened(printable(each->message), kLineWidth - 8) << "\n";
+        std::string line;
+        for (const CaseResult* one : same) {
+            const std::string id = printable(one->id) + (one->is_known ? " (known)" : "") +
+                                   (one == same.back() ? "" : ",");
+            if (!line.empty() && line.size() + 1 + id.size() > kIdsWidth)
+                out_ << std::exchange(line, "") << "\n";
+            line += (line.empty() ? kIdsIndent : " ") + id;
         }
+        out_ << line << "\n";
     }
 }
 

@@ -50,6 +50,7 @@ class ConsoleReport {
     void print_place(const CaseResult& result);
     void print_failures(const std::vector<const CaseResult*>& failures);
     void print_in_a_line(const CaseResult& result, const std::string& text);
+    void print_others(const std::vector<const CaseResult*>& others);
     void print_head();
     void print_row(const CaseResult& result);
     void print_sign_of_life();

@@ -226,6 +226,38 @@ TEST(Console, TellsTheMostTellingFailureFirstAndNamesItAtTheEnd) {
                                 "4 cases: 1 pass, 3 fail; 1.2 s\n"));
 }
 
+TEST(Console, PrintsAMessageOfSeveralCasesOnceAndThenTheirIds) {
+    RunReport report = small_report();
+    for (int i = 0; i < 12; ++i) {
+        report.results.push_back(report.results[1]);
+        CaseResult& result = report.results.back();
+        result.id = "E21/a-case-of-many-" + std::to_string(i);
+        result.is_known = i == 3;
+        if (i == 1 || i == 2) result.message = "another message " + std::to_string(i);
+    }
+    std::ostringstream out;
+    ConsoleReport(out, {}).end(report);
+    const std::string message = report.results[1].message;
+    const std::string wanted =
+        "    12 more cases of E21 (-v prints them in full):\n"
+        "        " +
+        message +
+        "\n"
+        "            E21/a-case-of-many-0, E21/a-case-of-many-3 (known), E21/a-case-of-many-4,\n"
+        "            E21/a-case-of-many-5, E21/a-case-of-many-6, E21/a-case-of-many-7, "
+        "E21/a-case-of-many-8,\n"
+        "            E21/a-case-of-many-9, E21/a-case-of-many-10, E21/a-case-of-many-11\n"
+        "        E21/a-case-of-many-1  another message 1\n"
+        "        E21/a-case-of-many-2  another message 2\n";
+    EXPECT_THAT(out.str(), HasSubstr(wanted));
+    // An id may be longer than a line.
+    report.results[3].id = "E21/" + std::string(120, 'x');
+    report.results[3].message = message;
+    std::ostringstream longer;
+    ConsoleReport(longer, {}).end(report);
+    EXPECT_THAT(longer.str(), HasSubstr("E21/a-case-of-many-0,\n            E21/xxx"));
+}
+
 TEST(Console, PrintsEveryFailureInFullWhereThatIsAsked) {
     RunReport report = small_report();
     report.results.push_back(report.results[1]);
