@@ -45,9 +45,20 @@ int list_cases(const Options& options, const Surroundings& around) {
     return finish_output(around, kExitClean);
 }
 
+// "E3/a, E3/b, and 3 more (--list --filter 'E3/*')". `pattern` matches the ids; empty: none does.
+std::string text_of_ids(const std::vector<std::string_view>& ids, const std::string& pattern) {
+    constexpr std::size_t kNamed = 6;
+    const std::size_t named = std::min(ids.size(), kNamed);
+    std::string line = fmt::format("{}", fmt::join(ids.begin(), ids.begin() + named, ", "));
+    if (ids.size() > named && !pattern.empty())
+        line += fmt::format(", and {} more (--list --filter '{}')", ids.size() - named, pattern);
+    else if (ids.size() > named)
+        line += fmt::format(", and {} more (the command clauses prints them)", ids.size() - named);
+    return line;
+}
+
 // "E3 is a clause, and no case; its cases: ..." Empty if no case is of this clause.
 std::string text_of_clause(const std::string& clause, const Surroundings& around) {
-    constexpr std::size_t kNamed = 6;
     std::vector<std::string_view> ids;
     if (clause.empty()) return "";
     for (const Case& each : around.cases) {
@@ -55,19 +66,25 @@ std::string text_of_clause(const std::string& clause, const Surroundings& around
             ids.push_back(each.id);
     }
     if (ids.empty()) return "";
-    const std::size_t named = std::min(ids.size(), kNamed);
-    std::string line = fmt::format("{} is a clause, and no case; its cases: {}", clause,
-                                   fmt::join(ids.begin(), ids.begin() + named, ", "));
-    const std::string all = pattern_of_clause(around.cases, clause);
-    if (ids.size() > named && !all.empty())
-        line += fmt::format(", and {} more (--list --filter '{}')", ids.size() - named, all);
-    else if (ids.size() > named)
-        line += fmt::format(", and {} more (the command clauses prints them)", ids.size() - named);
-    return line;
+    return fmt::format("{} is a clause, and no case; its cases: {}", clause,
+                       text_of_ids(ids, pattern_of_clause(around.cases, clause)));
+}
+
+// "E3/* is a pattern, and no case; its cases: ..." Empty if it is no pattern, or matches no case.
+std::string text_of_pattern(const std::string& pattern, const Surroundings& around) {
+    if (pattern.find_first_of("*?[") == pattern.npos) return "";
+    const Selection selection = select_cases(around.cases, {{pattern}, {}}, Level::robust, nullptr);
+    if (!selection.error.empty()) return "";
+    std::vector<std::string_view> ids;
+    for (const Case* each : selection.cases) ids.push_back(each->id);
+    return fmt::format("{} is a pattern, and no case; its cases: {}", printable(pattern),
+                       text_of_ids(ids, printable(pattern)));
 }
 
 int say_no_such_case(const std::string& id, const Surroundings& around) {
     if (const std::string line = text_of_clause(id, around); !line.empty())
+        return say(around, kExitUsage, line);
+    if (const std::string line = text_of_pattern(id, around); !line.empty())
         return say(around, kExitUsage, line);
     if (const std::string why = around.why_no_case ? around.why_no_case(id) : ""; !why.empty())
         return say(around, kExitUsage, why);

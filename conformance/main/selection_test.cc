@@ -227,6 +227,21 @@ TEST(Program, FiltersTheCasesOfOneClause) {
     EXPECT_THAT(shell.error.str(), HasSubstr("and 1 more (--list --filter 'E1/*')"));
 }
 
+TEST(Program, NamesTheCasesOfAPatternInThePlaceOfACase) {
+    Shell shell;
+    for (const char* id : {"E7/a", "E7/b", "E7/c", "E7/d", "E7/e", "E7/f"})
+        shell.cases.push_back(case_of(id, Level::robust));
+    EXPECT_EQ(shell.test({"--debug", "E7/*"}), 2);
+    EXPECT_THAT(shell.error.str(),
+                HasSubstr("E7/* is a pattern, and no case; its cases: E7/torn-size, E7/a, E7/b, "
+                          "E7/c, E7/d, E7/e, and 1 more (--list --filter 'E7/*')\n"));
+    EXPECT_EQ(shell.run({"--explain", "*/m*"}), 2);
+    EXPECT_THAT(shell.error.str(),
+                HasSubstr("*/m* is a pattern, and no case; its cases: 5.1.5/maps\n"));
+    EXPECT_EQ(shell.test({"--debug", "E99/*"}), 2);
+    EXPECT_THAT(shell.error.str(), HasSubstr("there is no case \"E99/*\""));
+}
+
 TEST(Program, NamesTheCasesOfThePartsOfAClause) {
     Shell shell;
     EXPECT_EQ(shell.run({"--explain", "5.1.8"}), 2);
