@@ -207,7 +207,7 @@ class Run {
         report_.preflight = found.mistakes;
         report_.preflight_status = found.status;
         if (report_.preflight.empty() && around_.describe_stepper)
-            report_.stepper = around_.describe_stepper(settings_);
+            report_.stepper = around_.describe_stepper(settings_, found.cpus);
         run_cases(begin);
         if (!found.first.empty() && !prints_console())
             say(around_, report_.preflight_status,

@@ -51,7 +51,12 @@ Preflight run_preflight(const SmokePlayer& player, const StageSettings& settings
     if (run.needs_ptrace_itself)
         return {"  " + printable(run.inconclusive) + "\n", kExitInconclusive, run.inconclusive,
                 false};
-    if (!run.inconclusive.empty() || has_delivered(run)) return {};
+    if (!run.inconclusive.empty()) return {};
+    if (has_delivered(run)) {
+        Preflight found;
+        found.cpus = smoke.cpus;
+        return found;
+    }
     const std::vector<LineProblem> lines = wrong_lines(run);
     if (run.problems.empty() && lines.empty()) return {};
     std::ostringstream text;

@@ -97,6 +97,7 @@ TEST(Preflight, AConsumerThatWorksAndIsWrongGoesOn) {
         const std::string program = std::string("conformance/testees/broken_") + name;
         const Preflight found = run_preflight(play_smoke_stream, settings_of({program}));
         EXPECT_THAT(found.mistakes, IsEmpty()) << name;
+        EXPECT_EQ(found.cpus, 2u) << name;
     }
 }
 

@@ -36,6 +36,7 @@ struct Preflight {
     int status = 0;                 // the exit status of the run in that case
     std::string first;              // the first mistake, in one line
     bool is_not_startable = false;  // the program cannot be started; `first` says why
+    std::uint32_t cpus = 0;         // an event was delivered with this number of CPUs; 0: none was
 };
 
 struct Surroundings {
@@ -69,8 +70,9 @@ struct Surroundings {
     std::vector<Command> commands = {};
     // Says why a documented clause has no case; empty: it has one, or nothing is known of it.
     std::function<std::string(std::string_view clause)> why_no_case = nullptr;
-    // Says how the suite will stop at single accesses, and why; if empty, nothing is printed.
-    std::function<std::string(const StageSettings&)> describe_stepper = nullptr;
+    // Says how the suite will stop at single accesses, and why; if empty, nothing is printed. The
+    // number is that of the CPUs of the preflight, or 0.
+    std::function<std::string(const StageSettings&, std::uint32_t)> describe_stepper = nullptr;
     // Describes a move in the words of the explorer; if empty, moves are shown as names and
     // figures.
     std::function<std::string(const Move&)> describe_move = nullptr;

@@ -64,7 +64,8 @@ class Shell {
             .shard = shard,
             .stop = stop,
             .commands = commands,
-            .describe_stepper = [](const StageSettings&) { return "guards: they work"; },
+            .describe_stepper = [](const StageSettings&,
+                                   std::uint32_t) { return "guards: they work"; },
             .preflight =
                 [this](const StageSettings&) {
                     ++preflights;

@@ -18,8 +18,9 @@ CaseOutcome run_with_monitors(const Case& the_case, const StageSettings& setting
                               const MonitorFactory& make_monitors);
 
 // Describes in one line how the suite stops at single accesses of this testee, and why. It starts
-// the testee for a short time to learn this. If that fails, the line says so.
-std::string describe_stepper(const StageSettings& settings);
+// the testee with one CPU for a short time to learn this. If that fails, the line says so, and why.
+// `cpus_before`: the number of CPUs of an earlier check that did not fail, or 0.
+std::string describe_stepper(const StageSettings& settings, std::uint32_t cpus_before);
 
 // Checks that the program exists and can be started and traced, and that the device can make a
 // world. Returns an empty string, or one line, which ends the run with status 3.

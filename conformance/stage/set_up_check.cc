@@ -53,12 +53,13 @@ std::string why_no_program(const std::string& name) {
 
 }  // namespace
 
-std::string describe_stepper(const StageSettings& settings) {
+std::string describe_stepper(const StageSettings& settings, std::uint32_t cpus_before) {
     constexpr int kLooksAtMost = 200;
     std::string reason;
+    std::string end;
     Case first_look;
     first_look.id = "first-look";
-    first_look.run = [&reason](Stage& stage) {
+    first_look.run = [&](Stage& stage) {
         RingsSetup setup = stage.default_setup();
         setup.cpus = 1;
         stage.set_up(setup);
@@ -67,14 +68,19 @@ std::string describe_stepper(const StageSettings& settings) {
             reason = stage.testee().tracer().guards().stepping_reason();
         });
         stage.start();
-        for (int look = 0; look < kLooksAtMost && reason.empty(); ++look) stage.waits().let_run(10);
+        for (int look = 0; look < kLooksAtMost && reason.empty() && !stage.testee().end(); ++look)
+            stage.waits().let_run(10);
+        if (stage.testee().end()) end = stage.testee().end()->text;
         return CaseOutcome{Verdict::pass, "", "", ""};
     };
     StageSettings alone = settings;
     alone.debug = false;
     alone.debugger = nullptr;
     run_with_monitors(first_look, alone, nullptr);
-    return reason.empty() ? "not known: the consumer mapped no buffer in a first run" : reason;
+    if (!reason.empty()) return reason;
+    std::string line = "not known: the consumer mapped no buffer in a first run with 1 CPU";
+    if (cpus_before > 1) line += fmt::format(" (the check before it had {})", cpus_before);
+    return end.empty() ? line : line + "; it has " + end;
 }
 
 std::string check_set_up(const StageSettings& settings) {

@@ -93,6 +93,17 @@ TEST_F(StageLimits, ASteppedTesteeIsNotBlamedForItsTime) {
     EXPECT_NE(outcome.message.find("by single steps"), std::string::npos) << outcome.message;
 }
 
+TEST_F(StageLimits, AStepperThatIsNotKnownHasAReason) {
+    settings_.testee = {"/bin/true"};
+    EXPECT_THAT(describe_stepper(settings_, 0),
+                ::testing::StartsWith("not known: the consumer mapped no buffer in a first run "
+                                      "with 1 CPU; it has exited with status 0"));
+    EXPECT_THAT(describe_stepper(settings_, 2),
+                ::testing::HasSubstr("with 1 CPU (the check before it had 2); it has exited"));
+    settings_.testee = {"conformance/testees/c_consumer"};
+    EXPECT_THAT(describe_stepper(settings_, 2), ::testing::Not(::testing::HasSubstr("not known")));
+}
+
 // As the kernel does where memory is used up.
 TEST_F(StageLimits, ATesteeThatIsKilledFromOutsideIsNotBlamed) {
     case_.run = [&](Stage& stage) {
