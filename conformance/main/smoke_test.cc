@@ -79,6 +79,15 @@ TEST(Smoke, PassesARightAdapterAndSaysWhatComesNext) {
     EXPECT_EQ(shell.error.str(), "");
 }
 
+TEST(Smoke, StartsACorrectAdapterAgainWithOneCpu) {
+    Shell shell;
+    EXPECT_EQ(shell.smoke("not-with-one-cpu"), 1);
+    EXPECT_THAT(shell.out.str(),
+                HasSubstr("with 3 CPUs the adapter is correct; started again with 1 CPU:\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("  the program exited with status 0; expected "));
+    EXPECT_THAT(shell.out.str(), Not(HasSubstr("now run: ")));
+}
+
 TEST(Smoke, SaysThatItCannotWriteItsOutput) {
     for (const char* mistake : {"", "fnv1"}) {
         Shell shell;
