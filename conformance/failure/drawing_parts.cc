@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
+
+#include "conformance/model/step_texts.h"
 
 namespace kmes::conformance::drawing {
 namespace {
@@ -37,15 +40,52 @@ std::set<std::uint32_t> subject_cpus(const std::vector<TimelineStep>& steps) {
     return cpus;
 }
 
+bool has_place(const TimelineStep& step) {
+    return !step.source.empty() || !step.instruction.empty();
+}
+
+bool is_about(const TimelineStep& step, const std::set<std::uint32_t>& cpus) {
+    return cpus.empty() || !step.cpu || cpus.contains(*step.cpu);
+}
+
+// Returns the step of the subject whose place a report names (row_of_line) if no decisive step of
+// the consumer has a place.
+std::optional<std::size_t> step_of_place(const std::vector<TimelineStep>& steps) {
+    const std::set<std::uint32_t> cpus = subject_cpus(steps);
+    std::optional<std::size_t> last;
+    std::optional<std::size_t> access;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const TimelineStep& step = steps[i];
+        if (step.decisive && step.why == kWholeRunDecides) return std::nullopt;
+        if (step.thread == 0 || !has_place(step)) continue;
+        if (step.decisive) return std::nullopt;
+        if (!is_about(step, cpus)) continue;
+        last = i;
+        if (step.kind == StepKind::access) access = i;
+    }
+    return access ? access : last;
+}
+
+// Returns, for each step, whether the trace has to show it: it is decisive, or a report names its
+// place.
+std::vector<bool> steps_to_show(const std::vector<TimelineStep>& steps) {
+    std::vector<bool> shown;
+    for (const TimelineStep& step : steps) shown.push_back(step.decisive);
+    if (const std::optional<std::size_t> place = step_of_place(steps)) shown[*place] = true;
+    return shown;
+}
+
 std::vector<std::int32_t> subject_threads(const std::vector<TimelineStep>& steps,
+                                          const std::vector<bool>& to_show,
                                           const std::set<std::uint32_t>& cpus,
                                           std::size_t columns) {
-    constexpr std::uint64_t kDecisive = std::uint64_t{1} << 32;
+    constexpr std::uint64_t kToShow = std::uint64_t{1} << 32;
     std::map<std::int32_t, std::uint64_t> weights;
-    for (const TimelineStep& step : steps) {
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        const TimelineStep& step = steps[i];
         if (step.thread == 0) continue;
         const bool matters = cpus.empty() || (step.cpu && cpus.contains(*step.cpu));
-        if (step.decisive) weights[step.thread] += kDecisive;
+        if (to_show[i]) weights[step.thread] += kToShow;
         if (matters) ++weights[step.thread];
     }
     std::vector<std::int32_t> threads;
@@ -59,10 +99,12 @@ std::vector<std::int32_t> subject_threads(const std::vector<TimelineStep>& steps
     return threads;
 }
 
-// The text of a step without its figures: equal for steps of one kind, on any CPU.
+// The text of a step without its figures: equal for steps of one kind, on any CPU. The last step
+// with a place is therefore in no fold: see step_of_place.
 std::string kind_of(const TimelineStep& step) {
     std::string key = std::to_string(static_cast<int>(step.kind)) + " " +
-                      std::to_string(step.thread) + (step.cpu ? " of a CPU " : " ");
+                      std::to_string(step.thread) + (step.cpu ? " of a CPU " : " ") +
+                      (has_place(step) ? "at a place " : "");
     for (const char c : step.text) {
         const bool is_digit = c >= '0' && c <= '9';
         if (!is_digit) key.push_back(c);
@@ -103,16 +145,13 @@ std::string change_text(const BufferState& before, const BufferState& after) {
     return text;
 }
 
-bool is_decisive(const Timeline& timeline, const Item& item) {
-    return item.repeated == 0 && timeline.steps()[item.step].decisive;
-}
-
-// The distance of each item from the decisive ones. Items between two of them are near. What
-// follows the last one counts as farther than what leads up to it.
-std::vector<std::size_t> distances(const Timeline& timeline, const std::vector<Item>& items) {
+// The distance of each item from those that have to be shown. Items between two of them are near.
+// What follows the last one counts as farther than what leads up to it.
+std::vector<std::size_t> distances(const std::vector<Item>& items,
+                                   const std::vector<bool>& to_show) {
     std::vector<std::size_t> anchors;
     for (std::size_t i = 0; i < items.size(); ++i) {
-        if (is_decisive(timeline, items[i])) anchors.push_back(i);
+        if (items[i].repeated == 0 && to_show[items[i].step]) anchors.push_back(i);
     }
     if (anchors.empty()) anchors.push_back(items.size() - 1);
     std::vector<std::size_t> result;
@@ -134,8 +173,9 @@ std::vector<std::size_t> distances(const Timeline& timeline, const std::vector<I
 Subject find_subject(const Timeline& timeline, std::size_t columns) {
     const std::vector<TimelineStep>& steps = timeline.steps();
     const std::set<std::uint32_t> cpus = subject_cpus(steps);
+    const std::vector<bool> to_show = steps_to_show(steps);
     Subject subject;
-    subject.threads = subject_threads(steps, cpus, columns);
+    subject.threads = subject_threads(steps, to_show, cpus, columns);
     std::set<std::int64_t> other_cpus;
     std::set<std::int64_t> other_threads;
     std::set<std::uint32_t> shown_cpus;
@@ -144,14 +184,14 @@ Subject find_subject(const Timeline& timeline, std::size_t columns) {
         const bool has_column =
             step.thread == 0 || std::find(subject.threads.begin(), subject.threads.end(),
                                           step.thread) != subject.threads.end();
-        const bool is_about = cpus.empty() || !step.cpu || cpus.contains(*step.cpu);
-        if (step.decisive || step.kind == StepKind::end || (has_column && is_about)) {
+        const bool is_of_cpus = is_about(step, cpus);
+        if (to_show[i] || step.kind == StepKind::end || (has_column && is_of_cpus)) {
             subject.steps.push_back(i);
             if (step.cpu && step.kind != StepKind::end) shown_cpus.insert(*step.cpu);
             continue;
         }
         ++subject.others;
-        if (!is_about) other_cpus.insert(*step.cpu);
+        if (!is_of_cpus) other_cpus.insert(*step.cpu);
         if (!has_column) other_threads.insert(step.thread);
     }
     subject.has_several_cpus = shown_cpus.size() > 1;
@@ -226,7 +266,8 @@ std::vector<bool> choose(const Timeline& timeline, const std::vector<Item>& item
                          const std::vector<std::size_t>& heights, std::size_t maximum_lines) {
     std::vector<bool> chosen(items.size(), false);
     if (items.empty()) return chosen;
-    const std::vector<std::size_t> distance = distances(timeline, items);
+    const std::vector<bool> to_show = steps_to_show(timeline.steps());
+    const std::vector<std::size_t> distance = distances(items, to_show);
     std::vector<std::size_t> order(items.size());
     for (std::size_t i = 0; i < items.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](auto a, auto b) {
@@ -234,8 +275,8 @@ std::vector<bool> choose(const Timeline& timeline, const std::vector<Item>& item
     });
     std::size_t lines = 0;
     for (std::size_t i = 0; i < items.size(); ++i) {
-        const bool is_last = i + 1 == items.size() && items[i].repeated == 0;
-        if (!is_last && !is_decisive(timeline, items[i])) continue;
+        const bool is_last = i + 1 == items.size();
+        if (items[i].repeated != 0 || (!is_last && !to_show[items[i].step])) continue;
         chosen[i] = true;
         // With the mark of a gap before it.
         lines += heights[i] + 1;

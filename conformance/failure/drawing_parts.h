@@ -35,7 +35,8 @@ struct Subject {
 // `columns`: the maximum number of threads.
 Subject find_subject(const Timeline& timeline, std::size_t columns);
 
-// Folds long repetitions of the steps. Decisive steps stay.
+// Folds long repetitions of the steps. Decisive steps stay, and so does the step whose place a
+// report names if no decisive one has a place (row_of_line).
 std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>& steps);
 
 // Whether steps are left out immediately before this one (Timeline::left_out).
@@ -46,8 +47,8 @@ bool follows_left_out(const Timeline& timeline, std::size_t step);
 // state has no entry.
 std::map<std::size_t, std::string> changes_of(const Timeline& timeline);
 
-// Chooses the items to show, if item i takes `heights[i]` of `maximum_lines` lines. The decisive
-// items and the last one are always chosen, then the nearest to the decisive ones.
+// Chooses the items to show, if item i takes `heights[i]` of `maximum_lines` lines. The
+// decisive items, the step of row_of_line and the last one are always chosen, then the nearest.
 std::vector<bool> choose(const Timeline& timeline, const std::vector<Item>& items,
                          const std::vector<std::size_t>& heights, std::size_t maximum_lines);
 

@@ -11,6 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "conformance/failure/excerpt.h"
+#include "conformance/report/trace.h"
+
 namespace kmes::conformance {
 namespace {
 
@@ -275,6 +278,31 @@ TEST(Drawing, OfAnythingFitsItsWidthAndShowsEveryDecisiveStep) {
             }
         }
     }
+}
+
+// No decisive step of the consumer has a place, so a report names that of the last access.
+TEST(Drawing, HasTheStepThatAReportNames) {
+    Timeline timeline;
+    timeline.add(step(StepKind::producer, 0, "emits event 1"));
+    timeline.last().decisive = true;
+    for (int i = 0; i < 200; ++i) {
+        timeline.add(
+            step(StepKind::access, 1, "reads " + std::string(i % 7 + 1, 'x'), "", "c.c:1"));
+        timeline.add(step(StepKind::record, 1, "writes: " + std::string(i % 5 + 1, 'x')));
+    }
+    // This step is like those around it, but the later ones have no place.
+    const std::uint64_t named = timeline.last_number() + 7;
+    for (int i = 0; i < 7; ++i) timeline.add(step(StepKind::access, 2, "reads", "", "c.c:2"));
+    for (int i = 0; i < 7; ++i) timeline.add(step(StepKind::access, 2, "reads"));
+    for (int i = 0; i < 100; ++i)
+        timeline.add(step(StepKind::record, 1, "writes: " + std::string(i % 13 + 1, 'x')));
+    timeline.add(step(StepKind::end, 0, "FAILED"));
+    EXPECT_THAT(draw(timeline), HasSubstr("    " + std::to_string(named) + " |"));
+    const Trace trace = excerpt(timeline);
+    const TraceRow* row = row_of_line(trace);
+    ASSERT_NE(row, nullptr);
+    EXPECT_EQ(row->number, named);
+    EXPECT_EQ(row->place, "c.c:2");
 }
 
 }  // namespace

@@ -91,6 +91,20 @@ std::vector<const CaseResult*> failures_of(const RunReport& report) {
     return failures;
 }
 
+// Whether a line of the drawing begins with the number of this step, after its colour and its mark.
+bool shows_step(std::string_view drawing, std::uint64_t number) {
+    const std::string digits = std::to_string(number) + " ";
+    while (!drawing.empty()) {
+        const std::size_t end = drawing.find('\n');
+        std::string_view line = drawing.substr(0, end);
+        drawing.remove_prefix(end == std::string_view::npos ? drawing.size() : end + 1);
+        if (line.starts_with('\x1b')) line = line.substr(std::min(line.find('m') + 1, line.size()));
+        line.remove_prefix(std::min(line.find_first_not_of(" >"), line.size()));
+        if (line.starts_with(digits)) return true;
+    }
+    return false;
+}
+
 // The options of a run that `smoke` has too, each with a space after it.
 std::string smoke_options(const RunOptions& options) {
     std::string text;
@@ -250,7 +264,10 @@ void ConsoleReport::print_preflight(const RunReport& report) {
 void ConsoleReport::print_place(const CaseResult& result) {
     const TraceRow* row = row_of_line(result.trace);
     if (row == nullptr) return;
-    print_text(fmt::format("    where: {}; step {} below", printable(row->place), row->number));
+    const std::string step = shows_step(result.drawing, row->number)
+                                 ? fmt::format("; step {} below", row->number)
+                                 : std::string();
+    print_text(fmt::format("    where: {}{}", printable(row->place), step));
     // The place is an instruction if the program has no table of its lines.
     if (!row->place.starts_with('`') || has_said_how_to_see_lines_) return;
     has_said_how_to_see_lines_ = true;

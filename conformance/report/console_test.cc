@@ -130,12 +130,12 @@ TEST(Console, NamesAnAccessRatherThanAWait) {
     trace.rows = {trace_row(3, 1, "copy() c.c:3", false), trace_row(4, 1, "sleep() c.c:4", false)};
     trace.rows[0].kind = StepKind::access;
     trace.rows[1].kind = StepKind::wait_begin;
-    EXPECT_THAT(printed(report, {}), HasSubstr("    where: copy() c.c:3; step 3 below\n"));
+    EXPECT_THAT(printed(report, {}), HasSubstr("    where: copy() c.c:3\n"));
     // A wait that follows from a lap: the load that showed the lap says more.
     trace.rows.insert(trace.rows.begin(), trace_row(2, 1, "drain() c.c:2", true));
     trace.rows[0].kind = StepKind::access;
     trace.rows[2].decisive = true;
-    EXPECT_THAT(printed(report, {}), HasSubstr("    where: drain() c.c:2; step 2 below\n"));
+    EXPECT_THAT(printed(report, {}), HasSubstr("    where: drain() c.c:2\n"));
     // What a whole run has left over is in no line.
     trace.rows.push_back(trace_row(5, 0, "", true));
     trace.rows[3].why = kWholeRunDecides;
@@ -166,12 +166,28 @@ TEST(Console, NamesTheLineOfCodeAboveTheTraceAndAtTheEnd) {
                   trace_row(5, 1, "sleep() c.c:\x1b", true),
                   trace_row(6, 1, "drain() c.c:6", false), trace_row(7, 0, "", true)};
     EXPECT_THAT(printed(report, {}), HasSubstr("delivered more than once\n"
-                                               "    where: sleep() c.c:\\x1b; step 5 below\n"));
+                                               "    where: sleep() c.c:\\x1b\n"));
     EXPECT_THAT(printed(report, {}), HasSubstr("1 case   E21/twice; sleep() c.c:\\x1b\n"));
     EXPECT_THAT(printed(report, {}), HasSubstr("1 case   E3/once\n"));
     // Without a decisive step that has a line, it is the last line before the end.
     trace.rows[2].decisive = false;
-    EXPECT_THAT(printed(report, {}), HasSubstr("    where: drain() c.c:6; step 6 below\n"));
+    EXPECT_THAT(printed(report, {}), HasSubstr("    where: drain() c.c:6\n"));
+}
+
+TEST(Console, NamesAStepOnlyIfTheTraceBelowHasIt) {
+    RunReport report = small_report();
+    CaseResult& result = report.results[1];
+    result.trace.rows = {trace_row(32, 1, "drain() c.c:3", true)};
+    const std::string with_step = "    where: drain() c.c:3; step 32 below\n";
+    for (const char* row : {">>   32 | reads tail_pos\n", "\x1b[1;31m>>   32 | reads\x1b[0m\n"}) {
+        result.drawing = "   step | producer\n" + std::string(row);
+        EXPECT_THAT(printed(report, {}), HasSubstr(with_step)) << row;
+    }
+    for (const char* row :
+         {"        | ... 32 steps ...\n", ">>  320 | reads\n", "\x1b[m", "\x1b"}) {
+        result.drawing = "   step | producer\n" + std::string(row);
+        EXPECT_THAT(printed(report, {}), HasSubstr("    where: drain() c.c:3\n")) << row;
+    }
 }
 
 TEST(Console, GivesASignOfLifeOnlyAfterItsTime) {
