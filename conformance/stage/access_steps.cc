@@ -215,7 +215,9 @@ void AccessSteps::read_data(const GuardHit& hit, const BufferAccess& access, Buf
 
 void AccessSteps::note_read(const Reading& reading) {
     if (reading.event.sequence == 0) return;
-    log_.add_event_read({reading.step, reading.end_byte >= reading.event.bytes});
+    log_.add_event_read({reading.step, reading.end_byte >= reading.event.bytes, reading.buffer,
+                         reading.event.position + reading.first_byte,
+                         reading.end_byte - reading.first_byte});
 }
 
 void AccessSteps::accessed_by_second(const GuardHit& hit, BufferIndex buffer,
@@ -247,6 +249,7 @@ void AccessSteps::accessed(const GuardHit& hit, const GuardStep* step) {
         entry.text = metadata_text(access, *index, step);
         entry.clause = metadata_clause(access, readers_[{thread, *index}],
                                        step != nullptr ? step->value_after : 0);
+        log_.add_metadata_access({log_.timeline().last_number() + 1, *index});
     } else {
         entry.text = fmt::format(
             "writes {} bytes into the data ({})", access.size_bytes,

@@ -106,6 +106,11 @@ void StepLog::add_event_read(const StepFacts::EventRead& read) {
     facts_.event_reads.push_back(read);
 }
 
+void StepLog::add_metadata_access(const StepFacts::MetadataAccess& access) {
+    drop_half(facts_.metadata_accesses);
+    facts_.metadata_accesses.push_back(access);
+}
+
 void StepLog::note_line(std::uint64_t line) {
     drop_half(facts_.step_of_line);
     facts_.step_of_line[line] = timeline_.last_number();

@@ -74,6 +74,7 @@ class StepLog {
     void add_tail_load(const StepFacts::TailLoad& load);
     // Adds the read of an event, or replaces the last one if that has the same step.
     void add_event_read(const StepFacts::EventRead& read);
+    void add_metadata_access(const StepFacts::MetadataAccess& access);
     // The last step describes an action before a chosen access.
     void note_move() { facts_.moves.push_back(timeline_.last_number()); }
     // The last step is this line of the report.

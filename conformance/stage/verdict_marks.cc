@@ -240,7 +240,11 @@ void VerdictMarks::mark_torn(const Finding& finding) {
     }
     mark(record, fmt::format("This record reports event {} with other bytes than were emitted.",
                              finding.sequence));
-    mark_tail_load(*finding.cpu, finding.sequence, record, finding.sequence);
+    if (mark_tail_load(*finding.cpu, finding.sequence, record, finding.sequence)) return;
+    const Copy copy = copy_of(*finding.cpu, finding.sequence, record, finding.sequence);
+    mark(copy.last_read,
+         fmt::format("This is the last recorded read of event {} before its record.",
+                     finding.sequence));
 }
 
 // True if an operation before this step has overwritten the event.
@@ -262,34 +266,77 @@ std::uint64_t VerdictMarks::last_delivered(std::uint32_t cpu, std::uint64_t befo
     return last;
 }
 
-// Marks the load of tail_pos by which the consumer decided about an overwritten event. This is the
-// load directly after the copy, or else the last load before the end of the copy. The consumer took
-// the bytes for those of event `read_as`; 0: of any event. Returns whether there is such a load.
-bool VerdictMarks::mark_tail_load(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t record,
-                                  std::uint64_t read_as) {
-    if (!is_overwritten(cpu, sequence, record)) return false;
-    std::uint64_t last_read = 0;
-    std::uint64_t next_access = 0;
+// True if these are bytes where the event is, or was before it was overwritten.
+bool VerdictMarks::overlaps(const StepFacts::EventRead& read, std::uint32_t cpu,
+                            std::uint64_t sequence) const {
+    const Buffer& buffer = history_->buffer(read.buffer);
+    const Placement* event = history_->find_placement(read.buffer, sequence);
+    if (buffer.cpu != cpu || event == nullptr) return false;
+    const std::uint64_t distance = (read.position - event->position) & (buffer.capacity - 1);
+    return distance < event->bytes || distance + read.bytes > buffer.capacity;
+}
+
+// Returns the first reads in the place of an event after it was overwritten. The timeline names
+// them by the later event, if the run has recorded no earlier read of the first one.
+VerdictMarks::Copy VerdictMarks::read_in_its_place(std::uint32_t cpu, std::uint64_t sequence,
+                                                   std::uint64_t record) const {
+    std::set<std::uint64_t> reads;
+    for (const StepFacts::EventRead& read : facts_.event_reads) {
+        if (read.step < record && overlaps(read, cpu, sequence) &&
+            is_overwritten(cpu, sequence, read.step))
+            reads.insert(read.step);
+    }
+    Copy copy;
+    for (std::size_t i = 0; i < timeline_.steps().size() && !reads.empty(); ++i) {
+        const TimelineStep& step = timeline_.steps()[i];
+        const std::uint64_t number = timeline_.number(i);
+        if (number < *reads.begin()) continue;
+        if (step.kind != StepKind::access || step.cpu != cpu) continue;
+        if (!reads.contains(number)) {
+            if (number < record) copy.next_access = number;
+            break;
+        }
+        copy.last_read = number;
+    }
+    return copy;
+}
+
+// Returns the last reads of an event before its record. The consumer took the bytes for those of
+// event `read_as`; 0: of any event.
+VerdictMarks::Copy VerdictMarks::copy_of(std::uint32_t cpu, std::uint64_t sequence,
+                                         std::uint64_t record, std::uint64_t read_as) const {
+    Copy copy;
     for (std::size_t i = 0; i < timeline_.steps().size(); ++i) {
         const TimelineStep& step = timeline_.steps()[i];
         if (timeline_.number(i) >= record) break;
         if (step.kind != StepKind::access || step.cpu != cpu) continue;
-        const bool is_copy = step.sequence != 0 && (read_as == 0 || step.sequence == read_as ||
+        const bool is_read = step.sequence != 0 && (read_as == 0 || step.sequence == read_as ||
                                                     step.sequence == sequence);
-        if (is_copy) {
-            last_read = timeline_.number(i);
-            next_access = 0;
-        } else if (last_read != 0 && next_access == 0) {
-            next_access = timeline_.number(i);
-        }
+        if (is_read)
+            copy = {timeline_.number(i), 0};
+        else if (copy.last_read != 0 && copy.next_access == 0)
+            copy.next_access = timeline_.number(i);
     }
+    return copy.last_read != 0 ? copy : read_in_its_place(cpu, sequence, record);
+}
+
+// Marks the load of tail_pos by which the consumer decided about an overwritten event. This is the
+// first load that shows the lap, up to the one directly after the copy. Without such a load, it is
+// the last one before the end of the copy, and the copy is marked, too. Returns whether there is
+// such a load.
+bool VerdictMarks::mark_tail_load(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t record,
+                                  std::uint64_t read_as) {
+    if (!is_overwritten(cpu, sequence, record)) return false;
+    const auto [last_read, next_access] = copy_of(cpu, sequence, record, read_as);
     const std::uint64_t limit = last_read != 0 ? last_read : record;
     const StepFacts::TailLoad* load = nullptr;
+    const Placement* event = nullptr;
     for (const StepFacts::TailLoad& each : facts_.tail_loads) {
-        if (each.cpu == cpu && (each.step < limit || each.step == next_access)) load = &each;
+        if (each.cpu != cpu || (each.step >= limit && each.step != next_access)) continue;
+        load = &each;
+        event = history_->find_placement(each.buffer, sequence);
+        if (event != nullptr && each.value > event->position) break;
     }
-    const Placement* event =
-        load == nullptr ? nullptr : history_->find_placement(load->buffer, sequence);
     if (event == nullptr) return false;
     if (load->value > event->position) {
         mark(load->step,
@@ -298,9 +345,12 @@ bool VerdictMarks::mark_tail_load(std::uint32_t cpu, std::uint64_t sequence, std
     }
     std::string why =
         fmt::format("tail_pos has not passed event {} yet, which is overwritten later", sequence);
-    if (next_access != 0 && next_access != load->step)
-        why += ". No load of tail_pos follows the copy";
+    const bool is_after_the_copy = next_access != 0 && next_access == load->step;
+    if (next_access != 0 && !is_after_the_copy) why += ". No load of tail_pos follows the copy";
     mark(load->step, why + ".");
+    if (last_read != 0 && !is_after_the_copy)
+        mark(last_read,
+             fmt::format("This read comes after the load of tail_pos in step {}.", load->step));
     return true;
 }
 
@@ -320,6 +370,7 @@ void VerdictMarks::mark_source(const Finding& finding, std::uint64_t record) {
     for (std::size_t i = 0; i < steps.size() && timeline_.number(i) < record; ++i) {
         if (is_source(steps[i])) source = i;
     }
+    if (source == steps.size() && !is_of_generation) return mark_load_instead(finding, record);
     if (source == steps.size() || steps[source].decisive) return;
     mark(timeline_.number(source),
          is_of_generation ? fmt::format("The record of step {} follows from this load.", record)
@@ -327,9 +378,23 @@ void VerdictMarks::mark_source(const Finding& finding, std::uint64_t record) {
                                         record, steps[source].sequence));
 }
 
+// For a run that has recorded no read of the event of a wrong record: marks the load of tail_pos,
+// which comes with each read.
+void VerdictMarks::mark_load_instead(const Finding& finding, std::uint64_t record) {
+    if (finding.sequence == 0) return;
+    const StepFacts::TailLoad* load = nullptr;
+    for (const StepFacts::TailLoad& each : facts_.tail_loads) {
+        if (each.cpu == finding.cpu && each.step < record) load = &each;
+    }
+    if (load != nullptr)
+        mark(load->step, fmt::format("This is the last load of tail_pos before the record of step "
+                                     "{}. No read of event {} is recorded.",
+                                     record, finding.sequence));
+}
+
 // Marks the last access to an event that was whole, and that the consumer dropped: it read only the
 // beginning, or no wait follows. After a copy, the wait is the place where the record was due.
-void VerdictMarks::mark_dropped(const Finding& finding, std::uint64_t last_wait,
+bool VerdictMarks::mark_dropped(const Finding& finding, std::uint64_t last_wait,
                                 std::uint64_t before) {
     const auto is_of_it = [&](std::uint64_t number) {
         const TimelineStep* step = timeline_.find(number);
@@ -344,25 +409,45 @@ void VerdictMarks::mark_dropped(const Finding& finding, std::uint64_t last_wait,
     }
     if (last == 0 || (is_copied && last < last_wait) ||
         is_overwritten(*finding.cpu, finding.sequence, before))
-        return;
+        return false;
     mark(last,
          fmt::format("This is the last access to event {}, which is whole. {}", finding.sequence,
                      is_copied ? "No record of it follows." : "The consumer does not copy it."));
+    return true;
 }
 
 // Marks the load of tail_pos that showed the consumer to continue at this event after a lap.
-void VerdictMarks::mark_lap(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t next_record) {
-    if (sequence < 2) return;
+bool VerdictMarks::mark_lap(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t next_record) {
+    if (sequence < 2) return false;
     const std::uint64_t before = sequence - 1;
     if (!is_overwritten(cpu, before, next_record) || last_delivered(cpu, next_record) >= before)
-        return;
+        return false;
     for (const StepFacts::TailLoad& load : facts_.tail_loads) {
         if (load.cpu != cpu || load.step >= next_record) continue;
         const Placement* event = history_->find_placement(load.buffer, sequence);
         if (event == nullptr || event->position != load.value) continue;
-        return mark(load.step, fmt::format("tail_pos is at event {}: the events before it are "
-                                           "overwritten, and the consumer has to continue there.",
-                                           sequence));
+        mark(load.step, fmt::format("tail_pos is at event {}: the events before it are "
+                                    "overwritten, and the consumer has to continue there.",
+                                    sequence));
+        return true;
+    }
+    return false;
+}
+
+// Marks the last access to the retired buffer in which a missing event stays readable.
+void VerdictMarks::mark_last_access(const Finding& finding, std::uint64_t next_record) {
+    for (const StepFacts::Operation& swap : facts_.operations) {
+        if (!swap.retired || swap.cpu != finding.cpu || swap.step > next_record) continue;
+        const Placement* event = history_->find_placement(*swap.retired, finding.sequence);
+        if (event == nullptr || event->overwritten_after != kNever) continue;
+        std::uint64_t last = 0;
+        for (const StepFacts::MetadataAccess& access : facts_.metadata_accesses) {
+            if (access.buffer == *swap.retired && access.step < next_record) last = access.step;
+        }
+        if (last < swap.step) continue;
+        return mark(last,
+                    fmt::format("This is the last access to buffer {}, where event {} is whole.",
+                                *swap.retired, finding.sequence));
     }
 }
 
@@ -380,10 +465,12 @@ void VerdictMarks::mark_missing(const Finding& finding) {
     if (next != steps.end())
         mark(next_record,
              fmt::format("Event {} should have been delivered before this one.", finding.sequence));
-    mark_lap(*finding.cpu, finding.sequence, next_record);
+    bool has_access = mark_lap(*finding.cpu, finding.sequence, next_record);
     // The record of a late event comes after a wait, so the wait is the mistake.
-    if (finding.code == FindingCode::missing_event && !is_of_spin(finding))
-        mark_dropped(finding, 0, next_record);
+    if (finding.code == FindingCode::missing_event && !is_of_spin(finding)) {
+        has_access |= mark_dropped(finding, 0, next_record);
+        if (!has_access) mark_last_access(finding, next_record);
+    }
     if (const StepFacts::Operation* publication = publication_of(*finding.cpu, finding.sequence))
         mark(publication->step,
              fmt::format("Event {} is published here, and never delivered.", finding.sequence));
@@ -444,6 +531,31 @@ std::uint64_t VerdictMarks::last_of(StepKind kind, std::optional<std::uint32_t> 
     });
 }
 
+// Marks the end of the consumer and, if its place is not known, the last step of the thread that
+// ends it. A thread that only waits for the others has none: they access its buffers later.
+void VerdictMarks::mark_end() {
+    const std::uint64_t end = last_of(StepKind::end, std::nullopt, "");
+    mark(end, "The consumer ends here.");
+    const TimelineStep* ended = timeline_.find(end);
+    if (ended == nullptr || ended->thread == 0) return;
+    if (!ended->source.empty() || !ended->instruction.empty()) return;
+    std::set<std::uint32_t> accessed_later;
+    const std::vector<TimelineStep>& steps = timeline_.steps();
+    for (std::size_t i = steps.size(); i > 0; --i) {
+        const TimelineStep& step = steps[i - 1];
+        if (step.thread == 0 || step.kind == StepKind::end || step.kind == StepKind::record ||
+            step.kind == StepKind::scheduler)
+            continue;
+        if (step.thread != ended->thread) {
+            if (step.cpu) accessed_later.insert(*step.cpu);
+            continue;
+        }
+        if (!step.cpu || !accessed_later.contains(*step.cpu))
+            mark(timeline_.number(i - 1), "This is the last step of the thread that ends.");
+        return;
+    }
+}
+
 // For a fault that no record shows: marks the step in which the consumer did it, or after which the
 // consumer owed something.
 void VerdictMarks::mark_cause(const Finding& finding) {
@@ -454,7 +566,7 @@ void VerdictMarks::mark_cause(const Finding& finding) {
         case FindingCode::crash:
         case FindingCode::ended_too_early:
         case FindingCode::wrong_exit_status:
-            mark(last_of(StepKind::end, std::nullopt, ""), "The consumer ends here.");
+            mark_end();
             break;
         case FindingCode::write_outside:
             mark(last_where([&](const TimelineStep& step) {

@@ -55,6 +55,14 @@ struct StepFacts {
     struct EventRead {
         std::uint64_t step = 0;
         bool is_to_the_end = false;  // the last byte of the event is among them
+        BufferIndex buffer = 0;
+        std::uint64_t position = 0;  // of the first byte
+        std::uint64_t bytes = 0;
+    };
+    // An access to a metadata page.
+    struct MetadataAccess {
+        std::uint64_t step = 0;
+        BufferIndex buffer = 0;
     };
 
     std::vector<Operation> operations;
@@ -62,6 +70,7 @@ struct StepFacts {
     std::vector<Wait> waits;
     std::vector<TailLoad> tail_loads;
     std::vector<EventRead> event_reads;
+    std::vector<MetadataAccess> metadata_accesses;
     std::map<std::uint64_t, std::uint64_t> step_of_line;  // key: the line of the report
 };
 
@@ -75,6 +84,12 @@ class VerdictMarks {
     void mark_all(const Finding& finding, std::uint64_t last);
 
   private:
+    // The reads of an event, as far as the run has recorded them.
+    struct Copy {
+        std::uint64_t last_read = 0;    // 0: none
+        std::uint64_t next_access = 0;  // the access to the buffers of the CPU after it; 0: none
+    };
+
     void mark(std::uint64_t step, std::string why);
     bool mark_moves();
     const StepFacts::Operation* publication_of(std::uint32_t cpu, std::uint64_t sequence) const;
@@ -82,9 +97,17 @@ class VerdictMarks {
     void mark_lost(const Finding& finding);
     void mark_torn(const Finding& finding);
     void mark_missing(const Finding& finding);
-    void mark_dropped(const Finding& finding, std::uint64_t last_wait, std::uint64_t before);
-    void mark_lap(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t next_record);
+    bool mark_dropped(const Finding& finding, std::uint64_t last_wait, std::uint64_t before);
+    bool mark_lap(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t next_record);
+    void mark_last_access(const Finding& finding, std::uint64_t next_record);
     void mark_source(const Finding& finding, std::uint64_t record);
+    void mark_load_instead(const Finding& finding, std::uint64_t record);
+    void mark_end();
+    Copy copy_of(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t record,
+                 std::uint64_t read_as) const;
+    Copy read_in_its_place(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t record) const;
+    bool overlaps(const StepFacts::EventRead& read, std::uint32_t cpu,
+                  std::uint64_t sequence) const;
     bool mark_tail_load(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t record,
                         std::uint64_t read_as);
     bool is_overwritten(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t before) const;

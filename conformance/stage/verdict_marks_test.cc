@@ -167,11 +167,12 @@ TEST_F(VerdictMarksTest, AreOnTheLastLoadOfTheTailBeforeATornCopy) {
     step(StepKind::access, 1);
     publish_at(2);
     overwrites(1, 1);
-    step(StepKind::access, 1);
+    const std::uint64_t copy = step(StepKind::access, 1);
     step(StepKind::access, 0, "reads write_pos");
     const std::uint64_t later = load_tail(100);
     step(StepKind::record, 1);
     mark(FindingCode::torn_event, 1);
+    EXPECT_TRUE(is_decisive(copy)) << "the check is missing after it";
     EXPECT_FALSE(is_decisive(earlier));
     EXPECT_TRUE(is_decisive(load));
     EXPECT_THAT(why(load), HasSubstr("not passed event 1"));
@@ -191,6 +192,55 @@ TEST_F(VerdictMarksTest, AreOnTheLoadOfTheTailAfterATornCopy) {
     EXPECT_FALSE(is_decisive(before));
     EXPECT_TRUE(is_decisive(load));
     EXPECT_THAT(why(load), HasSubstr("has passed event 1"));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheFirstLoadOfTheTailThatShowsALap) {
+    publish_at(1);
+    publish_at(2);
+    overwrites(1, 1);
+    const std::uint64_t load = load_tail(100);
+    step(StepKind::access, 1);
+    const std::uint64_t again = load_tail(100);
+    step(StepKind::record, 1);
+    mark(FindingCode::torn_event, 1);
+    EXPECT_TRUE(is_decisive(load));
+    EXPECT_THAT(why(load), HasSubstr("has passed event 1"));
+    EXPECT_FALSE(is_decisive(again));
+}
+
+// The run has recorded only the reads after the overwrite, which are those of the later event.
+TEST_F(VerdictMarksTest, AreOnTheReadInThePlaceOfATornEvent) {
+    const auto read_at = [&](std::uint64_t position) {
+        const std::uint64_t number = step(StepKind::access, 2);
+        facts_.event_reads.push_back({number, false, buffer(0), position, 50});
+        return number;
+    };
+    publish_at(1);
+    publish_at(2);
+    overwrites(1, 1);
+    const std::uint64_t elsewhere = read_at(kCapacityBytes + 100);
+    const std::uint64_t copy = read_at(kCapacityBytes + 40);
+    step(StepKind::access, 0, "reads write_pos");
+    const std::uint64_t later = read_at(kCapacityBytes);
+    step(StepKind::record, 1);
+    mark(FindingCode::torn_event, 1);
+    EXPECT_FALSE(is_decisive(elsewhere));
+    EXPECT_TRUE(is_decisive(copy));
+    EXPECT_THAT(why(copy), HasSubstr("last recorded read of event 1"));
+    EXPECT_FALSE(is_decisive(later)) << "another iteration";
+}
+
+TEST_F(VerdictMarksTest, AreOnTheLoadOfTheTailIfNoReadIsRecorded) {
+    publish_at(1);
+    load_tail(0);
+    const std::uint64_t load = load_tail(0);
+    step(StepKind::access, 0, "reads write_pos");
+    step(StepKind::record, 1);
+    const std::uint64_t later = load_tail(0);
+    mark(FindingCode::misread_event, 1);
+    EXPECT_TRUE(is_decisive(load));
+    EXPECT_THAT(why(load), HasSubstr("No read of event 1 is recorded"));
+    EXPECT_FALSE(is_decisive(later));
 }
 
 TEST_F(VerdictMarksTest, AreOnTheCopyThatAWrongRecordFollows) {
@@ -291,6 +341,61 @@ TEST_F(VerdictMarksTest, AreOnTheFirstRecordAfterAMissingOne) {
     mark(FindingCode::missing_event, 1);
     EXPECT_TRUE(is_decisive(publication));
     EXPECT_TRUE(is_decisive(next));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheLastAccessToTheRetiredBufferWithAMissingEvent) {
+    const auto load_of = [&](BufferIndex buffer) {
+        const std::uint64_t number = step(StepKind::access, 0, "reads generation");
+        facts_.metadata_accesses.push_back({number, buffer});
+        return number;
+    };
+    publish_at(1);
+    const BufferIndex retired = buffer(0);
+    const std::uint64_t before = load_of(retired);
+    rings_.swap(0, {kCapacityBytes, PositionRule::keep, 0});
+    StepFacts::Operation swap;
+    swap.step = step(StepKind::producer);
+    swap.retired = retired;
+    facts_.operations.push_back(swap);
+    const std::uint64_t last = load_of(retired);
+    load_of(buffer(0));
+    publish_at(2);
+    step(StepKind::record, 2);
+    mark(FindingCode::missing_event, 1);
+    EXPECT_FALSE(is_decisive(before));
+    EXPECT_TRUE(is_decisive(last));
+    EXPECT_FALSE(is_decisive(last + 1));
+}
+
+TEST_F(VerdictMarksTest, AreOnTheLastStepOfTheThreadThatExits) {
+    const auto by_thread = [&](StepKind kind, int thread) {
+        const std::uint64_t number = step(kind);
+        timeline_.last().thread = thread;
+        if (kind == StepKind::end) timeline_.last().cpu.reset();
+        return number;
+    };
+    by_thread(StepKind::access, 2);
+    const std::uint64_t access = by_thread(StepKind::access, 2);
+    by_thread(StepKind::record, 2);
+    const std::uint64_t other = by_thread(StepKind::access, 3);
+    timeline_.last().cpu = 1;
+    const std::uint64_t exit = by_thread(StepKind::end, 2);
+    mark(FindingCode::ended_too_early);
+    EXPECT_TRUE(is_decisive(exit));
+    EXPECT_TRUE(is_decisive(access));
+    EXPECT_FALSE(is_decisive(other));
+}
+
+// It has only checked the buffer that another thread reads.
+TEST_F(VerdictMarksTest, AreOnNoAccessOfAThreadThatOnlyWaitsForTheOthers) {
+    const std::uint64_t check = step(StepKind::access);
+    timeline_.last().thread = 1;
+    step(StepKind::access);
+    timeline_.last().thread = 2;
+    step(StepKind::end);
+    timeline_.last().thread = 1;
+    mark(FindingCode::ended_too_early);
+    EXPECT_FALSE(is_decisive(check));
 }
 
 TEST_F(VerdictMarksTest, AreOnTheLastOperationOfAMove) {
