@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <string>
+#include <string_view>
 
 #include "conformance/failure/excerpt.h"
 #include "conformance/model/run_record.h"
@@ -18,17 +19,28 @@ std::string last_bytes(const std::string& text, std::size_t most) {
     return text.substr(text.size() - std::min(text.size(), most));
 }
 
-// The first line with a letter or a digit: a sanitizer begins with a rule.
-std::string first_line(const std::string& text) {
+bool has_word(std::string_view line) {
+    return std::ranges::any_of(
+        line, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+}
+
+// Returns the first and the last line with a letter or a digit: a sanitizer begins with a rule. A
+// traceback of some languages begins with the error, and that of others ends with it.
+std::string first_and_last_line(std::string_view text) {
     constexpr std::size_t kMostBytes = 300;
-    const auto is_word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; };
-    const auto word = std::find_if(text.begin(), text.end(), is_word);
-    if (word == text.end()) return "";
-    const auto at = static_cast<std::size_t>(word - text.begin());
-    const std::size_t before = text.rfind('\n', at);
-    const std::size_t begin = before == text.npos ? 0 : before + 1;
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    return text.substr(begin, std::min(end - begin, kMostBytes));
+    std::string_view first;
+    std::string_view last;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string_view line = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (!has_word(line)) continue;
+        if (first.empty()) first = line;
+        last = line;
+    }
+    std::string lines(first.substr(0, kMostBytes));
+    if (last.data() != first.data()) lines.append(" ... ").append(last.substr(0, kMostBytes));
+    return lines;
 }
 
 bool is_of_an_end(const RunRecord& record) {
@@ -56,7 +68,7 @@ void take_evidence(const CaseOutcome& outcome, CaseResult& result) {
     }
     result.history = last_bytes(record.history_excerpt, kTextBytesInAReport);
     result.standard_error = last_bytes(record.standard_error, kStandardErrorBytesInAReport);
-    if (is_of_an_end(record)) result.last_words = first_line(record.standard_error);
+    if (is_of_an_end(record)) result.last_words = first_and_last_line(record.standard_error);
     result.trace = excerpt(record.timeline);
 }
 

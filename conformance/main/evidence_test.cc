@@ -51,14 +51,17 @@ std::string last_words_of(FindingCode code, const std::string& standard_error) {
     return result.last_words;
 }
 
-TEST(Evidence, OfAnExitIsTheFirstLineOfTheStandardError) {
-    const std::string text = "\n=====\n  error: index 512 in ring.d(307)\nmore\n";
+TEST(Evidence, OfAnExitIsTheFirstAndTheLastLineOfTheStandardError) {
+    const std::string text = "\n=====\n  error: index 512 in ring.d(307)\n=====\n";
     for (const FindingCode code :
          {FindingCode::crash, FindingCode::ended_too_early, FindingCode::wrong_exit_status})
         EXPECT_EQ(last_words_of(code, text), "  error: index 512 in ring.d(307)");
     EXPECT_EQ(last_words_of(FindingCode::crash, "no end of line"), "no end of line");
     EXPECT_EQ(last_words_of(FindingCode::crash, std::string(100000, 'e')).size(), 300u);
     EXPECT_EQ(last_words_of(FindingCode::crash, "\n--\n"), "");
+    EXPECT_EQ(last_words_of(FindingCode::crash, "Traceback\n  File c.py\nValueError: 7\n\n--\n"),
+              "Traceback ... ValueError: 7");
+    EXPECT_EQ(last_words_of(FindingCode::crash, "again\nagain\n"), "again ... again");
     EXPECT_EQ(last_words_of(FindingCode::torn_event, text), "");
 }
 

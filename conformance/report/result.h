@@ -50,7 +50,8 @@ struct CaseResult {
     std::vector<Finding> findings;  // in order of weight: the first is the verdict
     std::string history;            // of the CPU of the first finding: a line for each event
     std::string standard_error;     // of the testee: its end
-    // After an exit or a crash, the first line of the standard error; empty: nothing was written.
+    // After an exit or a crash, the first and the last line of the standard error, with dots
+    // between; empty: nothing was written.
     std::string last_words;
     Trace trace;
 };
