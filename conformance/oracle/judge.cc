@@ -97,14 +97,17 @@ std::string said_in(const Record& record) {
     return " (line " + std::to_string(record.line) + " of the report)";
 }
 
-std::string describe_event(const History& history, std::uint32_t cpu, const Event& event) {
+std::string describe_event(const History& history, std::uint32_t cpu, const Event& event,
+                           std::optional<BufferIndex> in) {
     std::string text = "event " + std::to_string(event.sequence) + " (type " +
                        quote_type(event.type) + ", " + plural(event.bytes, "byte");
     const std::vector<BufferIndex>& buffers = history.buffers_of(cpu);
     for (std::size_t i = buffers.size(); i > 0; --i) {
-        const Placement* placement = history.find_placement(buffers[i - 1], event.sequence);
+        const BufferIndex buffer = in.value_or(buffers[i - 1]);
+        const Placement* placement = history.find_placement(buffer, event.sequence);
         if (placement == nullptr) continue;
         text += ", position " + std::to_string(placement->position);
+        if (in) text += " in buffer " + std::to_string(buffer);
         break;
     }
     return text + ")";

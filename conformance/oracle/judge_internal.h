@@ -125,8 +125,10 @@ std::optional<BufferIndex> certain_source(const History& history, std::uint32_t 
 std::vector<BufferIndex> attached_buffers(const History& history, std::uint32_t cpu,
                                           std::uint64_t report_bytes);
 
-// "event 17 (type 'x', 64 bytes, position 4294967280)". The position is the one in its last buffer.
-std::string describe_event(const History& history, std::uint32_t cpu, const Event& event);
+// "event 17 (type 'x', 64 bytes, position 4294967280)". The position is the one in its last buffer,
+// or in buffer `in`, which the text then names.
+std::string describe_event(const History& history, std::uint32_t cpu, const Event& event,
+                           std::optional<BufferIndex> in = std::nullopt);
 // Messages quote at most this many bytes.
 inline constexpr std::size_t kQuotedBytes = 40;
 std::string quote_type(std::string_view type);

@@ -119,7 +119,7 @@ class MissingJudge {
         }
         if (delivered) return {};
         if (is_skipped(i)) return {Reason::skipped, by_situation(clause_of_skip(i))};
-        if (is_left_frozen(i)) {
+        if (frozen_buffer(i)) {
             const BufferIndex present = history_.present_buffer(view_.cpu);
             const bool kept = history_.find_placement(present, event.sequence) != nullptr;
             return {Reason::frozen, kept ? "5.1.8.3-5" : "E10"};
@@ -152,15 +152,16 @@ class MissingJudge {
         return any;
     }
 
-    // Rule C.
-    bool is_left_frozen(std::size_t i) const {
+    // Rule C: returns the retired buffer that the consumer has left although the event is in it.
+    std::optional<BufferIndex> frozen_buffer(std::size_t i) const {
         for (const BufferIndex index : drained_) {
             if (may_refuse(history_.buffer(index).fault)) continue;
             const Placement* placement = history_.find_placement(index, events_[i].sequence);
             if (placement == nullptr || placement->overwritten_after != kNever) continue;
-            if (next_delivered_[i] != kNone || has_left(index) || refuses_after(index)) return true;
+            if (next_delivered_[i] != kNone || has_left(index) || refuses_after(index))
+                return index;
         }
-        return false;
+        return std::nullopt;
     }
 
     bool has_left(BufferIndex index) const {
@@ -219,7 +220,10 @@ class MissingJudge {
         const bool one = end - run_begin_ == 1;
         std::string text;
         if (one) {
-            text = describe_event(history_, view_.cpu, first);
+            // The event may have other positions in later buffers.
+            const auto in = run_.reason == Reason::frozen ? frozen_buffer(run_begin_)
+                                                          : std::optional<BufferIndex>();
+            text = describe_event(history_, view_.cpu, first, in);
         } else {
             text = "events " + std::to_string(first.sequence) + " to " +
                    std::to_string(events_[end - 1].sequence) + " (the first: type " +

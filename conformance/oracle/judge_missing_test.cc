@@ -298,5 +298,22 @@ TEST(Judge, DoesNotCountABufferThatTheTesteeNeverGotAsASource) {
     EXPECT_EQ(run.only().sequence, 1u);
 }
 
+// The new buffer has the event at another position, and there it may be overwritten.
+TEST(Judge, NamesThePositionInTheRetiredBuffer) {
+    TestRun run(512);
+    run.emit_bytes(0, 100);
+    run.deliver(0, 1);
+    run.emit_bytes(0, 200);
+    run.history.note_draining(0);
+    run.sync();
+    run.history.note_attached(run.history.swap(0, {512, PositionRule::shift, 1000}));
+    for (int i = 0; i < 2; ++i) run.emit_bytes(0, 200);
+    run.line("G 0 2");
+    for (const std::uint64_t sequence : {3, 4}) run.deliver(0, sequence);
+    EXPECT_CODE(run.only(), missing_event);
+    EXPECT_THAT(run.only().message, HasSubstr("200 bytes, position 100 in buffer 0)"));
+    EXPECT_THAT(run.only().message, HasSubstr("from the retired buffer"));
+}
+
 }  // namespace
 }  // namespace kmes::conformance
