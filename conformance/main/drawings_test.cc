@@ -85,5 +85,30 @@ TEST(Program, SpeaksOfTheRunThatIsDrawn) {
     EXPECT_THAT(shell.out.str(), HasSubstr("step 2 of E24"));
 }
 
+// The finding alone is of another clause than the failures together.
+TEST(Program, EndsATraceWithTheClauseOfTheFailure) {
+    Shell shell;
+    shell.cases = {case_of("E24/one", Level::erratum)};
+    shell.act = [](const Case&) {
+        auto record = std::make_shared<RunRecord>();
+        record->findings.emplace_back();
+        TimelineStep step;
+        step.kind = StepKind::end;
+        step.clause = "contract-4";
+        step.text = "exits";
+        record->timeline.add(step);
+        step.clause = "E10";
+        step.text = "FAILED, missing-event: wrong";
+        record->timeline.add(step);
+        CaseOutcome outcome{Verdict::fail, "E24", "wrong", ""};
+        outcome.record = std::move(record);
+        return outcome;
+    };
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("fail E24/one (clause E24)"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("FAILED, missing-event: wrong [E24]\n"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("exits [contract-4]\n"));
+}
+
 }  // namespace
 }  // namespace kmes::conformance

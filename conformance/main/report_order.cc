@@ -13,6 +13,24 @@
 
 namespace kmes::conformance {
 
+namespace {
+
+// Puts the clause of the failure into the verdict at the end of its trace, instead of the clause
+// that the finding had alone.
+void put_clause_into_trace(CaseResult& result) {
+    if (result.trace.rows.empty() || result.trace.rows.back().kind != StepKind::end) return;
+    std::string& clause = result.trace.rows.back().clause;
+    if (clause.empty() || result.clause.empty()) return;
+    const std::string in_drawing = "[" + clause + "]";
+    // The verdict is the last step with a clause.
+    const std::size_t at = result.drawing.rfind(in_drawing);
+    if (at != std::string::npos && at > result.drawing.rfind("FAILED, "))
+        result.drawing.replace(at, in_drawing.size(), "[" + result.clause + "]");
+    clause = result.clause;
+}
+
+}  // namespace
+
 FailedCase failed_of(const Case& the_case, std::size_t place, const CaseResult& result) {
     FailedCase failed{std::string(the_case.clause),
                       result.found_clause,
@@ -50,6 +68,8 @@ void order_failures(const std::vector<FailureGroup>& groups,
         for (const std::size_t failure : group.members)
             report.results[results[failure]].clause = group.clause;
     }
+    for (const std::size_t failure : report.reading_order)
+        put_clause_into_trace(report.results[failure]);
 }
 
 void order_failures(const std::vector<Case>& cases, RunReport& report) {
