@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "conformance/cases/play.h"
+#include "conformance/model/step_texts.h"
 #include "conformance/play/row.h"
 
 namespace kmes::conformance {
@@ -173,12 +174,12 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
         if (count <= most) return;
         stage.findings().blame(
             "5.1.8.3-6",
-            fmt::format("the consumer has {1} {2} of buffers after {0} resizes; expected about "
-                        "{3}, one for each CPU. Evidence: the others belong to old buffers",
+            fmt::format("the consumer has {1} {2} after {0} resizes; expected about {3}, one for "
+                        "each CPU. Evidence: the others belong to old buffers",
                         kSwaps, count, what, stage.cpus()));
     };
-    expect_few(stage.testee().tracer().mappings().size(), "mappings");
-    expect_few(stage.testee().tracer().open_fds().size(), "open fds");
+    expect_few(stage.testee().tracer().mappings().size(), kMappingsOfBuffers);
+    expect_few(stage.testee().tracer().open_fds().size(), kOpenDescriptors);
     return stage.finish();
 }
 

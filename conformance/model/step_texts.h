@@ -23,6 +23,15 @@ inline constexpr std::string_view kSpins = " of processor time without a record 
 inline constexpr std::string_view kLoopRecorded =
     "the consumer spins: from here on the suite records its accesses";
 
+// In a message: the consumer keeps what kmes_attach has returned, or what mmap has, after a swap.
+// The name of a file is that of kmes/user/memory.cc.
+inline constexpr std::string_view kOpenDescriptors = "open fds of buffers";
+inline constexpr std::string_view kFilesOfBuffers = " more on /memfd:kmes-";
+inline constexpr std::string_view kMappingsOfBuffers = "mappings of buffers";
+
+// In a step of the timeline: kmes_attach returns descriptors. Their number follows.
+inline constexpr std::string_view kAttachGets = "kmes_attach: gets ";
+
 // The reason for the mark on the last step if no step decides the verdict.
 inline constexpr std::string_view kWholeRunDecides =
     "The verdict is about the whole run, and no single step decides it.";

@@ -8,6 +8,7 @@
 
 #include <sstream>
 
+#include "conformance/model/step_texts.h"
 #include "conformance/monitors/monitors.h"
 #include "conformance/stage/stage.h"
 #include "conformance/tracer/proc.h"
@@ -107,7 +108,7 @@ std::vector<Figure> figures_of(std::uint64_t changes, bool counts_memory) {
     // A runtime that maps and unmaps splits its regions.
     const std::uint64_t least_regions = changes / 2;
     std::vector<Figure> all = {{&Holdings::fds, least, "open files"},
-                               {&Holdings::ring_mappings, least, "mappings of buffers"},
+                               {&Holdings::ring_mappings, least, kMappingsOfBuffers},
                                {&Holdings::regions, least_regions, "regions of memory"}};
     if (counts_memory)
         all.push_back({&Holdings::data_bytes, kOwnGrowthBytes, "bytes of private memory"});

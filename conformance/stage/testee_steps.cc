@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "conformance/model/step_texts.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/rings.h"
 
@@ -41,7 +42,7 @@ void TesteeSteps::attached(const Attached& event) {
     step.thread = log_.threads().of(event.tid);
     step.clause = "5.1.8.3 step 2";
     if (event.error == 0)
-        step.text = fmt::format("kmes_attach: gets {}, capacity {}",
+        step.text = fmt::format("{}{}, capacity {}", kAttachGets,
                                 amount_text(event.fds.size(), "buffer"), event.capacity_bytes);
     else if (event.error == ERANGE)
         step.text = fmt::format(

@@ -556,6 +556,19 @@ void VerdictMarks::mark_end() {
     }
 }
 
+// Marks the last call whose result the consumer keeps, as that of earlier calls for other buffers.
+void VerdictMarks::mark_leak(const Finding& finding) {
+    const auto has = [&](std::string_view text) {
+        return finding.message.find(text) != std::string::npos;
+    };
+    if (has(kOpenDescriptors) || has(kFilesOfBuffers))
+        mark(last_of(StepKind::attach, std::nullopt, kAttachGets),
+             "The consumer keeps descriptors of earlier calls open, which are of old buffers.");
+    else if (has(kMappingsOfBuffers))
+        mark(last_of(StepKind::map, std::nullopt, "maps buffer"),
+             "The consumer keeps mappings of earlier calls, which are of old buffers.");
+}
+
 // For a fault that no record shows: marks the step in which the consumer did it, or after which the
 // consumer owed something.
 void VerdictMarks::mark_cause(const Finding& finding) {
@@ -594,6 +607,7 @@ void VerdictMarks::mark_cause(const Finding& finding) {
         case FindingCode::contract:
             if (finding.clause == "5.1.8.2-1")
                 by_step(StepKind::wait_begin, "", "The consumer goes to sleep with need_wake 0.");
+            if (finding.clause == "5.1.8.3-6") mark_leak(finding);
             if (finding.clause == "E17")
                 by_step(StepKind::wait_begin, "a private futex",
                         "No other process ends this wait.");

@@ -103,6 +103,7 @@ class VerdictMarks {
     void mark_source(const Finding& finding, std::uint64_t record);
     void mark_load_instead(const Finding& finding, std::uint64_t record);
     void mark_end();
+    void mark_leak(const Finding& finding);
     Copy copy_of(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t record,
                  std::uint64_t read_as) const;
     Copy read_in_its_place(std::uint32_t cpu, std::uint64_t sequence, std::uint64_t record) const;

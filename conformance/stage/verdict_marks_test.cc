@@ -439,6 +439,29 @@ TEST_F(VerdictMarksTest, AreOnEachAccessOfALoop) {
     EXPECT_FALSE(is_decisive(once));
 }
 
+TEST_F(VerdictMarksTest, AreOnTheLastCallWhoseResultsAreKept) {
+    step(StepKind::attach, 0, std::string(kAttachGets) + "4 buffers");
+    const std::uint64_t attach = step(StepKind::attach, 0, std::string(kAttachGets) + "4 buffers");
+    step(StepKind::attach, 0, "kmes_attach: EINVAL");
+    const std::uint64_t map = step(StepKind::map, 0, "maps buffer 4 of CPU 0");
+    Finding finding;
+    finding.clause = "5.1.8.3-6";
+    finding.code = FindingCode::contract;
+    const std::uint64_t last = step(StepKind::end);
+    const auto marked_for = [&](std::string_view what) {
+        for (const std::uint64_t number : {attach, map, last})
+            timeline_.find(number)->decisive = false;
+        finding.message = "the consumer has 336 " + std::string(what);
+        VerdictMarks(timeline_, facts_, &rings_.history()).mark_all(finding, last);
+        return is_decisive(attach) ? attach : is_decisive(map) ? map : last;
+    };
+    EXPECT_EQ(marked_for(kOpenDescriptors), attach);
+    EXPECT_EQ(marked_for(kFilesOfBuffers), attach);
+    EXPECT_EQ(marked_for(kMappingsOfBuffers), map);
+    EXPECT_EQ(marked_for("regions of memory"), last);
+    EXPECT_FALSE(is_decisive(1));
+}
+
 TEST_F(VerdictMarksTest, AreOnTheVerdictWhereNoStepDecides) {
     publish(1);
     mark(FindingCode::write_outside);
