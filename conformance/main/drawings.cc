@@ -23,6 +23,8 @@ constexpr std::size_t kUnrequestedDrawings = 3;
 constexpr int kDrawingPasses = 4;
 // A longer run (a hang, which had to wait for a time limit) is not repeated for a trace.
 constexpr double kWorthASecondRunSeconds = 20;
+constexpr std::string_view kSomeMissing =
+    "Some accesses may be missing: no run with all of them recorded failed in this way.\n";
 constexpr std::string_view kNotDrawn =
     "(the trace of this failure: run it again as below, or with -v)\n";
 
@@ -148,14 +150,18 @@ bool Drawings::draw_failure(std::size_t failure, RunReport& report) {
            before.root != failures_[failure].root;
 }
 
+// The first run may have recorded only the accesses that the case watches. (Rows and explored cases
+// play a failure once more by themselves, but keep the first run if the second one differs.)
 void Drawings::draw_into(const Kept& kept, CaseResult& result) const {
     const RunRecord& first = *kept.outcome.record;
-    // A schedule that failed alone has already been played once more with everything recorded.
-    if (!has_accesses(first.timeline) && !kept.settings.record_accesses &&
-        result.seconds < kWorthASecondRunSeconds && !around_.stop) {
+    const bool has_some = has_accesses(first.timeline);
+    bool may_lack_some = !kept.settings.record_accesses && !(first.schedule && has_some);
+    if (!kept.settings.record_accesses && result.seconds < kWorthASecondRunSeconds &&
+        !around_.stop) {
         const CaseOutcome second = run_again(kept);
         // If a signal has cut the second run short, the first one is drawn.
-        if (!around_.stop && second.record && is_same_failure(first, *second.record)) {
+        if (!around_.stop && second.record && is_same_failure(first, *second.record) &&
+            (!has_some || second.clause == kept.outcome.clause)) {
             result.clause = second.clause;
             note_symptom(second, *kept.the_case, result);
             result.message = second.message;
@@ -164,8 +170,10 @@ void Drawings::draw_into(const Kept& kept, CaseResult& result) const {
             result.drawing = draw(second.record->timeline, options_);
             return;
         }
+        may_lack_some = true;
     }
-    result.drawing = draw(first.timeline, options_);
+    result.drawing =
+        (may_lack_some ? std::string(kSomeMissing) : "") + draw(first.timeline, options_);
 }
 
 CaseOutcome Drawings::run_again(const Kept& kept) const {

@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // A case that found this clause broken, after this many steps.
 CaseOutcome failure_after(int steps, const std::string& clause) {
@@ -83,6 +84,45 @@ TEST(Program, SpeaksOfTheRunThatIsDrawn) {
     EXPECT_EQ(shell.test(), 1);
     EXPECT_THAT(shell.out.str(), HasSubstr("fail E3/one (clause E24)"));
     EXPECT_THAT(shell.out.str(), HasSubstr("step 2 of E24"));
+}
+
+// As failure_after(), of a run in which the case has seen an access.
+CaseOutcome failure_after_access(int steps, const std::string& clause) {
+    CaseOutcome outcome = failure_after(steps, clause);
+    auto record = std::make_shared<RunRecord>(*outcome.record);
+    TimelineStep access;
+    access.kind = StepKind::access;
+    access.text = "an access";
+    record->timeline.add(access);
+    outcome.record = std::move(record);
+    return outcome;
+}
+
+TEST(Program, RepeatsARunThatHasSeenSomeAccesses) {
+    Shell shell;
+    shell.cases = {case_of("E3/one", Level::erratum)};
+    shell.act = [&shell](const Case&) {
+        return failure_after_access(shell.last_settings.record_accesses ? 7 : 3, "E3");
+    };
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("step 6 of E3"));
+    EXPECT_THAT(shell.out.str(), Not(HasSubstr("may be missing")));
+}
+
+TEST(Program, SaysThatATraceMayLackAccesses) {
+    for (const bool is_other_clause : {true, false}) {
+        Shell shell;
+        shell.cases = {case_of("E3/one", Level::erratum)};
+        shell.act = [&](const Case&) {
+            if (!shell.last_settings.record_accesses) return failure_after_access(3, "E3");
+            return is_other_clause ? failure_after_access(7, "E24")
+                                   : CaseOutcome{Verdict::inconclusive, "E3", "not seen", ""};
+        };
+        EXPECT_EQ(shell.test(), 1);
+        EXPECT_THAT(shell.out.str(), HasSubstr("fail E3/one (clause E3)"));
+        EXPECT_THAT(shell.out.str(), HasSubstr("\nSome accesses may be missing: no run with all "));
+        EXPECT_THAT(shell.out.str(), HasSubstr("step 2 of E3"));
+    }
 }
 
 // The finding alone is of another clause than the failures together.
