@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -14,29 +13,11 @@
 #include "kmes/user/file_size_signal.h"
 #include "kmes/user/memory.h"
 #include "kmes/user/producer.h"
-#include "kmes/user/serve_fixture.h"
+#include "kmes/user/soft_limit.h"
 #include "kmes/user/test_support.h"
 
 namespace kmes {
 namespace {
-
-// A lower soft limit, until the end of the scope.
-class SoftLimit {
-  public:
-    SoftLimit(__rlimit_resource_t resource, rlim_t value) : resource_(resource) {
-        EXPECT_EQ(0, getrlimit(resource, &before_));
-        struct rlimit lower = {value, before_.rlim_max};
-
-        EXPECT_EQ(0, setrlimit(resource, &lower));
-    }
-    ~SoftLimit() { EXPECT_EQ(0, setrlimit(resource_, &before_)); }
-    SoftLimit(const SoftLimit&) = delete;
-    SoftLimit& operator=(const SoftLimit&) = delete;
-
-  private:
-    const __rlimit_resource_t resource_;
-    struct rlimit before_ = {};
-};
 
 bool is_pending_and_blocked(bool* is_blocked) {
     sigset_t pending, blocked;
@@ -168,29 +149,6 @@ TEST(LimitsTest, DescriptorLimitIsNamed) {
     ASSERT_EQ(1u, events.size());
     EXPECT_NE(std::string::npos, events[0].payload.find("RLIMIT_NOFILE")) << events[0].payload;
     EXPECT_EQ(0, producer.resize(128 << 10));
-}
-
-// A server that could accept nobody would let every client wait.
-TEST(LimitsTest, AServerHasADescriptorForAClient) {
-    Producer producer(test_options());
-    TemporaryFolder folder;
-    const std::string address = folder.path("socket");
-    const int lowest = dup(STDERR_FILENO);
-    int error = EMFILE;
-
-    ASSERT_EQ(0, producer.start_without_registry());
-    close(lowest);
-    for (rlim_t count = 0; error == EMFILE && count < 64; count++) {
-        SoftLimit limit(RLIMIT_NOFILE, static_cast<rlim_t>(lowest) + count);
-
-        error = serve_error(producer, address);
-        if (error != 0) continue;
-        const int left = dup(STDERR_FILENO);
-
-        EXPECT_GE(left, 0) << errno;
-        close(left);
-    }
-    EXPECT_EQ(0, error);
 }
 
 TEST(LimitsTest, ResumeStateOverTheFileSizeLimitIsAnError) {
