@@ -42,8 +42,8 @@ void leave_stale_socket(const std::string& path) {
     close(fd);
 }
 
-// A process that serves until it is killed. On request a forked child of it survives, or it has
-// descriptors for so many clients only.
+// A process that serves until it is killed. On request, a forked child survives the process, or the
+// process has descriptors for `clients` clients only.
 class OtherProducer {
   public:
     OtherProducer(const std::string& address, bool forks,
