@@ -34,6 +34,7 @@ class CaptureFile {
     void skip_new(uint64_t bytes);
 
   private:
+    size_t read_at(uint64_t offset, char* to, size_t bytes) const;
     void free_what_is_read();
 
     int fd_ = -1;

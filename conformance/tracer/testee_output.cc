@@ -46,11 +46,15 @@ void TesteeOutput::take_report_from_output() {
 }
 
 // Reading a flood takes long, and a living testee continues to write meanwhile. Such a report stays
-// unread, and wait() reports the flood.
+// unread except for its first bytes, and wait() reports the flood.
 std::string TesteeOutput::read_report(bool is_final) {
     constexpr uint64_t kFloodBytes = uint64_t{1} << 28;  // RecordLimits::maximum_report_bytes
-    if (!report_ || (!is_final && report_->unread_bytes() > kFloodBytes)) return "";
-    return report_->read_new(kFloodBytes + 1);
+    constexpr uint64_t kFirstBytes = 4096;
+    if (!report_) return "";
+    std::string bytes = report_->read_new(kFirstBytes);
+    if (bytes.size() < kFirstBytes) return bytes;
+    if (!is_final && report_->unread_bytes() > kFloodBytes) return bytes;
+    return bytes + report_->read_new(kFloodBytes + 1 - kFirstBytes);
 }
 
 std::vector<OutputLimit> TesteeOutput::check_limits() {
