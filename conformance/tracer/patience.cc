@@ -19,7 +19,9 @@ namespace {
 
 constexpr auto kLongestTurn = std::chrono::milliseconds(500);
 // The number of checks within the limit of a long wait.
-constexpr int kLooks = 10;
+constexpr int kChecks = 10;
+// A wait that is over sooner reads no file of /proc.
+constexpr auto kShortWait = std::chrono::milliseconds(1);
 // A wait ends after this many times its limit, whatever the machine does.
 constexpr int kMostLimits = 10;
 
@@ -37,14 +39,20 @@ ProcessorTime processor_time_of(pid_t tid) {
 }
 
 void Patience::restart() {
-    begin_ = asked_ = Clock::now();
-    next_look_ = begin_ + limit_ / kLooks;
+    begin_ = Clock::now();
+    is_short_ = true;
+}
+
+void Patience::begin_to_count(TimePoint now) {
+    is_short_ = false;
+    begin_ = asked_ = now;
+    next_check_ = now + limit_ / kChecks;
     lost_ = {};
     times_.clear();
     times_[::gettid()] = processor_time_of(::gettid());
 }
 
-bool Patience::look_at(const std::vector<pid_t>& tids) {
+bool Patience::check(const std::vector<pid_t>& tids) {
     Clock::duration most{};
     bool is_starving = false;
     for (const pid_t tid : tids) {
@@ -67,11 +75,15 @@ bool Patience::look_at(const std::vector<pid_t>& tids) {
 
 bool Patience::is_over(const std::vector<pid_t>& tids) {
     const TimePoint now = Clock::now();
+    if (is_short_) {
+        if (now - begin_ >= kShortWait) begin_to_count(now);
+        return false;
+    }
     if (now - asked_ > kLongestTurn) lost_ += now - asked_ - kLongestTurn;
     asked_ = now;
-    if (now < next_look_) return false;
-    next_look_ = now + limit_ / kLooks;
-    const bool is_starving = look_at(tids);
+    if (now < next_check_) return false;
+    next_check_ = now + limit_ / kChecks;
+    const bool is_starving = check(tids);
     if (now - begin_ >= kMostLimits * limit_) return true;
     return !is_starving && now - begin_ - lost_ >= limit_;
 }

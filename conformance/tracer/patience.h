@@ -35,14 +35,16 @@ class Patience {
     bool is_over(const std::vector<pid_t>& tids);
 
   private:
+    void begin_to_count(TimePoint now);
     // Adds the time that the threads lost since the last check. Returns true if a thread is ready
     // to run and has not run since.
-    bool look_at(const std::vector<pid_t>& tids);
+    bool check(const std::vector<pid_t>& tids);
 
     Clock::duration limit_;
+    bool is_short_ = true;
     TimePoint begin_;
     TimePoint asked_;
-    TimePoint next_look_;
+    TimePoint next_check_;
     Clock::duration lost_{};
     std::map<pid_t, ProcessorTime> times_;
 };
