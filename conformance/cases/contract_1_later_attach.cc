@@ -139,8 +139,7 @@ struct Owed {
 // Events, a change, and a lap of the next buffer; the following attaches fail.
 Owed change(Stage& stage, FailingAttach& attach, const FailingChange& what) {
     emit_some(stage, what.cpu, what.unread, 200);
-    const std::vector<kmes::conformance::Event>& events =
-        stage.rings().history().events_of(what.cpu);
+    const auto& events = stage.rings().history().events_of(what.cpu);
     const Owed owed{what.cpu, events.empty() ? 0 : events.back().sequence};
     attach.fail(what.error, what.times, what.passed);
     stage.rings().swap(what.cpu, SwapSpec{stage.capacity_bytes(), PositionRule::keep, 0});

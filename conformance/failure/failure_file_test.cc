@@ -197,7 +197,7 @@ TEST(FailureFile, WhatIsInFlightIsReadAgain) {
     file.record.history.operations.push_back(begun);
     const ReadFailure read = failure_from_json(to_json(file));
     ASSERT_EQ(read.error, "");
-    const std::vector<LoggedOperation>& operations = read.file.record.history.operations;
+    const auto& operations = read.file.record.history.operations;
     ASSERT_EQ(operations.size(), 2u);
     EXPECT_EQ(operations[0].written, Written::half);
     EXPECT_EQ(operations[1].written, Written::nothing);

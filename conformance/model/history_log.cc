@@ -3,6 +3,7 @@
 // The log of a History, stored compactly.
 #include "conformance/model/history_log.h"
 
+#include <algorithm>
 #include <stdexcept>
 
 namespace kmes::conformance {
@@ -47,10 +48,8 @@ std::string_view operation_name(OperationKind kind) {
 
 void HistoryLog::add(const LoggedOperation& operation) {
     if (!complete) return;
-    if (operations.size() >= kMaximumOperations || bytes.size() > kMaximumBytes) {
-        complete = false;
-        operations = {};
-        bytes = {};
+    if (operations.size() >= kMaximumOperations) {
+        give_up();
         return;
     }
     operations.push_back(operation);
@@ -77,9 +76,18 @@ LoggedBytes HistoryLog::keep(std::string_view text, const LoggedBytes& last) {
     const std::string_view kept = bytes;
     if (last.where <= kept.size() && kept.substr(last.where, last.length) == text) return last;
     const std::uint64_t where = bytes.size();
-    // If it does not fit, the next add() notices.
-    if (where <= kMaximumBytes) bytes.append(text);
+    if (text.size() > kMaximumBytes - std::min<std::size_t>(where, kMaximumBytes)) {
+        give_up();
+        return {};
+    }
+    bytes.append(text);
     return {where, static_cast<std::uint32_t>(text.size()), false};
+}
+
+void HistoryLog::give_up() {
+    complete = false;
+    operations = {};
+    bytes = {};
 }
 
 std::string HistoryLog::text(const LoggedBytes& logged) const {

@@ -8,9 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "conformance/model/event_spec.h"
 #include "conformance/model/operations.h"
@@ -79,7 +79,7 @@ struct HistoryLog {
     HistorySettings settings;
     std::uint64_t kept_payload_bytes = kMaximumKeptPayloadBytes;  // set_kept_payload_bytes
     std::uint64_t report_bytes = 0;  // the value of the last set_report_bytes
-    std::vector<LoggedOperation> operations;
+    std::deque<LoggedOperation> operations;
     std::string bytes;  // the bytes to which LoggedBytes refer
     bool complete = true;
 
@@ -94,6 +94,8 @@ struct HistoryLog {
     EventSpec event(const LoggedOperation& operation) const;
 
   private:
+    void give_up();
+
     LoggedBytes last_type_;
     LoggedBytes last_extra_header_;
 };

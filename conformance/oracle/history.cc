@@ -59,6 +59,11 @@ void Event::release_payload() {
     payload_kept = false;
 }
 
+std::size_t index_of(const std::deque<Event>& events, const Event& event) {
+    const auto found = std::ranges::lower_bound(events, event.sequence, {}, &Event::sequence);
+    return static_cast<std::size_t>(found - events.begin());
+}
+
 EventSpec spec_of(const Event& event) {
     return {event.type, event.payload, event.timestamp, event.origin, event.extra_header, {}};
 }
@@ -110,13 +115,17 @@ void History::set_report_bytes(std::uint64_t report_bytes) {
 }
 
 Emitted History::emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
-    Emitted emitted = append(cpu, spec, style);
+    return emit(cpu, EventSpec(spec), style);
+}
+
+Emitted History::emit(std::uint32_t cpu, EventSpec&& spec, EmitStyle style) {
+    log_event({.kind = OperationKind::emit, .style = style, .cpu = cpu}, spec);
+    Emitted emitted = append(cpu, std::move(spec), style);
     // A single event is published at once, also in an interrupt inside a batch (E16).
     if (emitted.outcome == EmitOutcome::written) {
         publish_in_flight(cpu_state(cpu), mutable_buffer(present_buffer(cpu)));
         emitted.published = true;
     }
-    log_.add_event({.kind = OperationKind::emit, .style = style, .cpu = cpu}, spec);
     return emitted;
 }
 
@@ -191,9 +200,8 @@ void History::batch_begin(std::uint32_t cpu, BatchWritten written) {
 
 Emitted History::batch_add(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
     require(cpu_state(cpu).batch_pending, "no batch is pending on this CPU");
-    Emitted emitted = append(cpu, spec, style);
-    log_.add_event({.kind = OperationKind::batch_add, .style = style, .cpu = cpu}, spec);
-    return emitted;
+    log_event({.kind = OperationKind::batch_add, .style = style, .cpu = cpu}, spec);
+    return append(cpu, EventSpec(spec), style);
 }
 
 void History::batch_end(std::uint32_t cpu) {
@@ -317,7 +325,7 @@ const Event* History::find(std::uint32_t cpu, std::uint64_t sequence) const {
     return index ? &cpu_state.events[*index] : nullptr;
 }
 
-const std::vector<Event>& History::events_of(std::uint32_t cpu) const {
+const std::deque<Event>& History::events_of(std::uint32_t cpu) const {
     return cpu_state(cpu).events;
 }
 
@@ -433,8 +441,15 @@ Buffer& History::add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint
     return buffer;
 }
 
-Emitted History::append(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
+// Before append(), which takes the bytes.
+void History::log_event(const LoggedOperation& operation, const EventSpec& spec) {
     require_event(spec);
+    cpu_state(operation.cpu);  // throws if there is no such CPU
+    log_.add_event(operation, spec);
+}
+
+// Moves from `spec` only where the event is written. The caller has checked it.
+Emitted History::append(std::uint32_t cpu, EventSpec&& spec, EmitStyle style) {
     ++operations_;
     CpuState& cpu_state = this->cpu_state(cpu);
     Buffer& buffer = mutable_buffer(cpu_state.buffers.back());
@@ -450,22 +465,23 @@ Emitted History::append(std::uint32_t cpu, const EventSpec& spec, EmitStyle styl
     event.sequence = next_sequence(cpu_state);  // 5.1.7 step 2
     event.timestamp = spec.timestamp;
     event.origin = spec.origin;
-    event.type = spec.type;
     event.length = spec.payload.size();
     event.bytes = emitted.bytes;
     event.dropped = too_large;
     emitted.sequence = event.sequence;
     if (too_large) {
         emitted.outcome = EmitOutcome::dropped;
+        event.type = spec.type;
         event.payload = spec.payload;
         event.release_payload();
         cpu_state.events.push_back(std::move(event));
         return emitted;
     }
-    event.extra_header = spec.extra_header;
-    event.payload = spec.payload;
+    event.type = std::move(spec.type);
+    event.extra_header = std::move(spec.extra_header);
+    event.payload = std::move(spec.payload);
+    kept_payload_bytes_ += event.length;
     cpu_state.events.push_back(std::move(event));
-    kept_payload_bytes_ += spec.payload.size();
 
     emitted.overwritten = make_room(cpu_state, buffer, emitted.bytes);
     emitted.position = buffer.write_frontier;

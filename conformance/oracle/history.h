@@ -67,6 +67,9 @@ struct Event {
     mutable std::optional<std::uint64_t> digest_;
 };
 
+// The index of `event` in `events`, which are in the order of the sequence numbers.
+std::size_t index_of(const std::deque<Event>& events, const Event& event);
+
 // The event as it was emitted. The payload is empty if it is no longer kept.
 EventSpec spec_of(const Event& event);
 
@@ -149,6 +152,8 @@ class History {
     // One event (5.1.7). While a batch is pending on this CPU, it is an emission that interrupts
     // the batch. It appends after the events of the batch, and publishes all of them (E16).
     Emitted emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style = EmitStyle::kernel);
+    // Takes the bytes of `spec` if the event is written, and leaves `spec` as it is otherwise.
+    Emitted emit(std::uint32_t cpu, EventSpec&& spec, EmitStyle style = EmitStyle::kernel);
 
     // Uses a sequence number without an event (5.1.7 step 5; an NMI inside an emission, E16).
     // Returns the number.
@@ -229,7 +234,7 @@ class History {
     // Returns nullptr if this sequence number was never used.
     const Event* find(std::uint32_t cpu, std::uint64_t sequence) const;
     // In the order of the sequence numbers, without gaps.
-    const std::vector<Event>& events_of(std::uint32_t cpu) const;
+    const std::deque<Event>& events_of(std::uint32_t cpu) const;
     // Returns nullptr if this event was never in that buffer.
     const Placement* find_placement(BufferIndex buffer, std::uint64_t sequence) const;
     // In the order in which they were recorded.
@@ -261,7 +266,7 @@ class History {
         std::uint64_t count = 0;
     };
     struct CpuState {
-        std::vector<Event> events;
+        std::deque<Event> events;
         std::vector<NumbersAlone> numbers_alone;
         std::vector<BufferIndex> buffers;
         std::vector<Checkpoint> checkpoints;
@@ -282,7 +287,8 @@ class History {
     std::optional<std::size_t> index_of(const CpuState& cpu_state, std::uint64_t sequence) const;
     Event& event_at(CpuState& cpu_state, std::uint64_t sequence);
     Buffer& add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint64_t generation);
-    Emitted append(std::uint32_t cpu, const EventSpec& spec, EmitStyle style);
+    void log_event(const LoggedOperation& operation, const EventSpec& spec);
+    Emitted append(std::uint32_t cpu, EventSpec&& spec, EmitStyle style);
     void mark_draining(BufferIndex buffer);
     std::uint64_t make_room(CpuState& cpu_state, Buffer& buffer, std::uint64_t bytes);
     void publish(CpuState& cpu_state, Buffer& buffer);

@@ -243,7 +243,7 @@ void judge_generations(Context& context, const CpuView& view) {
 // A consumer that refuses a valid buffer has often read an event during an overwrite: the first
 // event after its records.
 std::string what_was_overwritten(const Context& context, const CpuView& view) {
-    const std::vector<Event>& events = context.history.events_of(view.cpu);
+    const auto& events = context.history.events_of(view.cpu);
     std::uint64_t next = 0;
     for (std::size_t i = 0; i < events.size(); ++i) {
         if (view.delivered_at[i] < *view.refusal_offset)

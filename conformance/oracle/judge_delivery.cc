@@ -123,7 +123,7 @@ void judge_unknown(Context& context, const CpuView& view, const Record& record,
     }
     const auto message = [&] {
         std::string text = "the consumer delivered " + name + "; expected ";
-        const std::vector<Event>& events = context.history.events_of(view.cpu);
+        const auto& events = context.history.events_of(view.cpu);
         if (dropped != nullptr) {
             text += "none, since a dropped event used that sequence number";
         } else if (events.empty()) {
@@ -240,8 +240,7 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
 // A new event that is newer than all before is in order. Any other is doubled or reordered.
 void judge_order(Context& context, CpuView& view, Delivery& delivery, std::uint64_t highest) {
     const Record& record = *delivery.record;
-    const auto index =
-        static_cast<std::size_t>(delivery.event - context.history.events_of(view.cpu).data());
+    const std::size_t index = index_of(context.history.events_of(view.cpu), *delivery.event);
     const bool seen = view.delivered_at[index] != kNever;
     if (!seen) view.delivered_at[index] = record.end_offset;
     delivery.in_order = !seen && record.sequence > highest;

@@ -253,7 +253,7 @@ class MissingJudge {
     Context& context_;
     const CpuView& view_;
     const History& history_;
-    const std::vector<Event>& events_;
+    const std::deque<Event>& events_;
     std::vector<std::size_t> next_delivered_;
     std::size_t first_delivered_ = kNone;
     std::vector<BufferIndex> drained_;

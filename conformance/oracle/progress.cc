@@ -67,13 +67,13 @@ const Event* Progress::first_undelivered(std::uint32_t cpu) const {
 
 std::string describe_history(const History& history, const RecordParser& report, std::uint32_t cpu,
                              std::size_t maximum_lines) {
-    const std::vector<Event>& events = history.events_of(cpu);
+    const auto& events = history.events_of(cpu);
     std::vector<std::uint64_t> delivered_in(events.size(), 0);
     for (const Record& record : report.records()) {
         if (record.kind != RecordKind::event || record.cpu != cpu) continue;
         const Event* event = history.find(cpu, record.sequence);
         if (event == nullptr) continue;
-        std::uint64_t& delivered = delivered_in[static_cast<std::size_t>(event - events.data())];
+        std::uint64_t& delivered = delivered_in[index_of(events, *event)];
         if (delivered == 0) delivered = record.line;
     }
     std::string text;

@@ -111,7 +111,7 @@ CaseOutcome with_fewer_and_fewer(Stage& stage,
 }
 
 bool is_delivered(const Stage& stage, std::uint32_t cpu) {
-    const std::vector<Event>& events = stage.rings().history().events_of(cpu);
+    const auto& events = stage.rings().history().events_of(cpu);
     if (events.empty()) return true;
     const std::vector<Record>& records = stage.testee().records().records();
     const auto last = std::find_if(records.rbegin(), records.rend(), [cpu](const Record& record) {

@@ -202,7 +202,7 @@ WalkChoice RowPlayer::choice_of(const Step& walk) {
         const std::vector<Record>& records = stage_.testee().records().records();
         if (!records.empty()) play.lines = records.back().line;
         for (std::uint32_t each = 0; each < stage_.cpus(); ++each) {
-            const std::vector<Event>& events = rings().history().events_of(each);
+            const auto& events = rings().history().events_of(each);
             play.last_sequences.push_back(events.empty() ? 0 : events.back().sequence);
         }
         begun_.push_back(std::move(play));
