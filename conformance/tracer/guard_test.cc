@@ -389,5 +389,27 @@ TEST_P(GuardTest, ARepeatedStringInstructionIsOneAccess) {
     EXPECT_EQ(run.tracer.output().standard_output(), "sum 51\n");
 }
 
+// A case guards a page beside those of the recorder, and must see the access to it.
+TEST_P(GuardTest, ARepeatedStringInstructionStopsWhereAGuardBegins) {
+    for (const bool has_second : {false, true}) {
+        TestRun run(options_for(GetParam()));
+        const auto mapped = run.start_guarded("rep-movsb-across-pages", 1, 2);
+        ASSERT_TRUE(mapped);
+        const bool is_second = has_second && run.tracer.guards().add(mapped->mapping.id, 2, 1);
+        ASSERT_EQ(is_second, has_second);
+        std::vector<uint32_t> sizes;
+        const Ended ended = run.finish([&](const TracerEvent& event) {
+            const auto* hit = std::get_if<GuardHit>(&event);
+            if (hit == nullptr) return;
+            const GuardStep step = run.tracer.guards().step(hit->tid);
+            EXPECT_EQ(step.outcome, GuardStep::Outcome::kDone);
+            ASSERT_EQ(step.accesses.size(), 1u);
+            sizes.push_back(step.accesses[0].size_bytes);
+        });
+        EXPECT_EQ(ended.exit_status, 0) << ended.text;
+        EXPECT_EQ(sizes, has_second ? (std::vector<uint32_t>{3, 1}) : std::vector<uint32_t>{4});
+    }
+}
+
 }  // namespace
 }  // namespace kmes::conformance

@@ -34,16 +34,23 @@ bool LiveMapping::is_guarded(uint64_t address) const {
                        [=](const auto& guard) { return offset - guard.first < guard.second; });
 }
 
+bool LiveMapping::is_end_of_guard(uint64_t address) const {
+    const uint64_t offset = address - mapping.address;
+    return std::any_of(guards.begin(), guards.end(), [=](const auto& guard) {
+        return offset == guard.first || offset == guard.first + guard.second;
+    });
+}
+
 uint64_t LiveMapping::guarded_bytes(uint64_t address, bool is_backward) const {
     uint64_t at = (is_backward ? address - 1 : address) & ~(kPageBytes - 1);
     if (!is_guarded(at)) return 0;
     if (is_backward) {
-        while (address - at < kMostGuardedBytes && is_guarded(at - kPageBytes)) at -= kPageBytes;
+        while (address - at < kMostGuardedBytes && !is_end_of_guard(at)) at -= kPageBytes;
         return address - at;
     }
     do {
         at += kPageBytes;
-    } while (at - address < kMostGuardedBytes && is_guarded(at));
+    } while (at - address < kMostGuardedBytes && !is_end_of_guard(at));
     return at - address;
 }
 

@@ -41,8 +41,11 @@ struct LiveMapping {
     // Whether the range of `length_bytes` from `address` overlaps the mapping.
     bool overlaps(uint64_t address, uint64_t length_bytes) const;
     bool is_guarded(uint64_t address) const;
-    // Returns the number of guarded bytes from `address` on (`is_backward`: before it). Stops
-    // counting at about 1 MiB.
+    // Whether a guard begins or ends at this address.
+    bool is_end_of_guard(uint64_t address) const;
+    // Returns the number of guarded bytes from `address` on (`is_backward`: before it), up to the
+    // next place where a guard begins or ends: a case that guards a page sees an access to it also
+    // where the recorder guards the pages beside it. Stops counting at about 1 MiB.
     uint64_t guarded_bytes(uint64_t address, bool is_backward) const;
     BufferPlace place_at(uint64_t address) const {
         return {mapping.buffer, mapping.id, address - mapping.address + mapping.offset_bytes};

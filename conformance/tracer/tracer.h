@@ -365,8 +365,9 @@ class PageGuards {
     // stepping than guard pages, or if the mapping is gone.
     bool let_reads_pass(MappingId mapping, bool pass);
 
-    // After a GuardHit: executes that one instruction; of a string operation, all elements in
-    // guarded pages. Afterwards the thread is held after the instruction.
+    // After a GuardHit: executes that one instruction; of a string operation, all elements up to
+    // the next page where a guard begins or ends. Afterwards the thread is held after the
+    // instruction.
     GuardStep step(pid_t tid);
     // As step, for a read during which the producer acts. Its first `split_bytes` bytes are read
     // before the call of `between`, the others after it. A processor may split a read only at the

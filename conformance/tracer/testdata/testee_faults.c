@@ -135,16 +135,25 @@ static int mode_flags(char** argv) {
     return 0;
 }
 
-static int mode_rep_movsb(char** argv) {
-    (void)argv;
+static int copy_and_sum(size_t data_offset) {
     attach_and_map();
     unsigned char copy[4];
     unsigned char* to = copy;
-    const unsigned char* from = maps[0] + kMetadataBytes + 5;
+    const unsigned char* from = maps[0] + kMetadataBytes + data_offset;
     size_t left = sizeof copy;
     __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(left) : : "memory");
     say("sum", copy[0] + copy[1] + copy[2] + copy[3]);
     return 0;
+}
+
+static int mode_rep_movsb(char** argv) {
+    (void)argv;
+    return copy_and_sum(5);
+}
+
+static int mode_rep_movsb_across_pages(char** argv) {
+    (void)argv;
+    return copy_and_sum(4096 - 3);
 }
 
 /* The same under timers and handlers, on several threads. */
@@ -596,6 +605,7 @@ const struct mode kOtherModes[] = {
     {"crowd", mode_crowd},
     {"blocked-on", mode_blocked_on},
     {"rep-movsb", mode_rep_movsb},
+    {"rep-movsb-across-pages", mode_rep_movsb_across_pages},
     {"guarded-threads", mode_guarded_threads},
     {"guarded-calls", mode_guarded_calls},
     {"threads", mode_threads},
