@@ -150,30 +150,31 @@ bool Drawings::draw_failure(std::size_t failure, RunReport& report) {
            before.root != failures_[failure].root;
 }
 
-// The first run may have recorded only the accesses that the case watches. (Rows and explored cases
-// play a failure once more by themselves, but keep the first run if the second one differs.)
 void Drawings::draw_into(const Kept& kept, CaseResult& result) const {
     const RunRecord& first = *kept.outcome.record;
-    const bool has_some = has_accesses(first.timeline);
-    bool may_lack_some = !kept.settings.record_accesses && !(first.schedule && has_some);
-    if (!kept.settings.record_accesses && result.seconds < kWorthASecondRunSeconds &&
-        !around_.stop) {
-        const CaseOutcome second = run_again(kept);
-        // If a signal has cut the second run short, the first one is drawn.
-        if (!around_.stop && second.record && is_same_failure(first, *second.record) &&
-            (!has_some || second.clause == kept.outcome.clause)) {
-            result.clause = second.clause;
-            note_symptom(second, *kept.the_case, result);
-            result.message = second.message;
-            result.details = second.details;
-            take_evidence(second, result);
-            result.drawing = draw(second.record->timeline, options_);
-            return;
-        }
-        may_lack_some = true;
+    if (first.has_all_accesses) {
+        result.drawing = draw(first.timeline, options_);
+    } else if (!draw_second_run(kept, result)) {
+        result.drawing = std::string(kSomeMissing) + draw(first.timeline, options_);
     }
-    result.drawing =
-        (may_lack_some ? std::string(kSomeMissing) : "") + draw(first.timeline, options_);
+}
+
+// Plays the failure again with every access recorded. Returns false, and changes nothing, if that
+// run would take long or does not show the failure.
+bool Drawings::draw_second_run(const Kept& kept, CaseResult& result) const {
+    if (result.seconds >= kWorthASecondRunSeconds || around_.stop) return false;
+    const RunRecord& first = *kept.outcome.record;
+    const CaseOutcome second = run_again(kept);
+    // If a signal has cut the second run short, the first one is drawn.
+    if (around_.stop || !second.record || !is_same_failure(first, *second.record)) return false;
+    if (has_accesses(first.timeline) && second.clause != kept.outcome.clause) return false;
+    result.clause = second.clause;
+    note_symptom(second, *kept.the_case, result);
+    result.message = second.message;
+    result.details = second.details;
+    take_evidence(second, result);
+    result.drawing = draw(second.record->timeline, options_);
+    return true;
 }
 
 CaseOutcome Drawings::run_again(const Kept& kept) const {

@@ -46,6 +46,7 @@ class Drawings {
     // Runs the case once more and draws that run. The text then describes the drawn run, which has
     // seen more and may know the clause better.
     void draw_into(const Kept& kept, CaseResult& result) const;
+    bool draw_second_run(const Kept& kept, CaseResult& result) const;
     CaseOutcome run_again(const Kept& kept) const;
 
     const Surroundings& around_;

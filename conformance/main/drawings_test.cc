@@ -109,6 +109,23 @@ TEST(Program, RepeatsARunThatHasSeenSomeAccesses) {
     EXPECT_THAT(shell.out.str(), Not(HasSubstr("may be missing")));
 }
 
+// As a row, which repeats its failure by itself.
+TEST(Program, DrawsARunWithAllAccessesWithoutAnother) {
+    Shell shell;
+    shell.cases = {case_of("E3/one", Level::erratum)};
+    shell.act = [](const Case&) {
+        CaseOutcome outcome = failure_after_access(3, "E3");
+        auto record = std::make_shared<RunRecord>(*outcome.record);
+        record->has_all_accesses = true;
+        outcome.record = std::move(record);
+        return outcome;
+    };
+    EXPECT_EQ(shell.test(), 1);
+    EXPECT_THAT(shell.ran, ElementsAre("E3/one"));
+    EXPECT_THAT(shell.out.str(), HasSubstr("step 2 of E3"));
+    EXPECT_THAT(shell.out.str(), Not(HasSubstr("may be missing")));
+}
+
 TEST(Program, SaysThatATraceMayLackAccesses) {
     for (const bool is_other_clause : {true, false}) {
         Shell shell;

@@ -31,7 +31,8 @@ struct RunRecord {
     std::vector<Finding> driver_findings;
     std::vector<Finding> findings;  // all findings in order of weight: the first is the verdict
     Timeline timeline;
-    std::string standard_error;  // of the testee, its beginning and its end
+    bool has_all_accesses = false;  // otherwise the timeline has those that the case watched
+    std::string standard_error;     // of the testee, its beginning and its end
     // The history of the CPU of the first finding, for a person. Not in a failure file, which has
     // all.
     std::string history_excerpt;

@@ -23,7 +23,7 @@ constexpr std::size_t kPointsRecorded = 4096;
 constexpr std::uint32_t kPlaysToShrink = 120;
 constexpr int kFailuresInARow = 2;
 // The maximum number of plays until one fails: if threads race, not every play does.
-constexpr int kPlaysToTell = 4;
+constexpr int kPlaysToRecord = 4;
 
 // Adds the accesses, by which `shrink` moves a point one access earlier or later.
 std::shared_ptr<const RunRecord> with_points(const RunRecord& record,
@@ -92,7 +92,7 @@ Confirmed confirm(const Failure& failure, const StageSettings& settings,
     StageSettings recording = settings;
     recording.record_accesses = true;
     recording.record_timeline = true;
-    for (int i = 0; i < kPlaysToTell; ++i) {
+    for (int i = 0; i < kPlaysToRecord; ++i) {
         Played again = play(recording, confirmed.schedule);
         if (again.outcome.verdict != Verdict::fail) continue;
         confirmed.outcome = std::move(again.outcome);

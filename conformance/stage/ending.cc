@@ -145,6 +145,7 @@ std::shared_ptr<RunRecord> Ending::make_record(const std::vector<Finding>& findi
     record->driver_findings = by_driver;
     record->findings = findings;
     record->timeline = parts_.recorder.timeline();
+    record->has_all_accesses = parts_.settings.record_accesses;
     if (!parts_.testee.has_tracer()) return record;
     const std::string text = parts_.testee.tracer().output().standard_error();
     record->standard_error =
