@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "fuzz/fail.h"
+#include "fuzz/free_address.h"
 
 namespace kmes::fuzz {
 namespace {
@@ -59,7 +60,7 @@ std::string metadata_page() {
 }  // namespace
 
 HostileServer::HostileServer(FuzzedBytes* bytes) : bytes_(*bytes) {
-    static const std::string address = "@kmes-fuzz-client-" + std::to_string(getpid());
+    static const std::string address = free_address("client");
     struct sockaddr_un name;
     socklen_t length;
 

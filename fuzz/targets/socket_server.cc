@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fuzz/fail.h"
+#include "fuzz/free_address.h"
 #include "fuzz/fuzzed_bytes.h"
 #include "fuzz/targets/passed_files.h"
 #include "fuzz/targets/ring_events.h"
@@ -87,7 +88,7 @@ class Play {
 
   private:
     static const std::string& address() {
-        static const std::string name = "@kmes-fuzz-server-" + std::to_string(getpid());
+        static const std::string name = free_address("server");
 
         return name;
     }

@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,6 +16,7 @@
 #include <string>
 
 #include "fuzz/fail.h"
+#include "fuzz/free_address.h"
 #include "kmes/user/producer.h"
 #include "kmes/user/socket_protocol.h"
 
@@ -66,13 +66,6 @@ void run(const std::string& address, int orders, int answers) {
     }
 }
 
-// A process number is not enough: each sandbox counts its own, but all share the abstract names.
-std::string free_address() {
-    std::uint64_t number = 0;
-    expect(::getrandom(&number, sizeof number, 0) == sizeof number, "no random number");
-    return "@kmes-fuzz-tables-" + std::to_string(number);
-}
-
 // Moves the descriptor away from the numbers that a program closes.
 int out_of_the_way(int fd) {
     const int moved = ::fcntl(fd, F_DUPFD_CLOEXEC, kFirstReserved);
@@ -91,7 +84,7 @@ TablesProducer::TablesProducer() {
     int answers[2];
     int orders[2];
     expect(::pipe2(answers, O_CLOEXEC) == 0 && ::pipe2(orders, O_CLOEXEC) == 0, "no pipe");
-    const std::string address = free_address();
+    const std::string address = free_address("tables");
     const pid_t parent = ::getpid();
     const pid_t child = ::fork();
     expect(child >= 0, "no process for the producer");
