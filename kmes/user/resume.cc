@@ -3,6 +3,7 @@
 #include "kmes/user/resume.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -186,6 +187,16 @@ class Parser {
     unsigned line_number_ = 0;
 };
 
+// An end of a file name that no other producer uses. A process number is not enough: each container
+// counts its own, and two may share a folder.
+std::string unique_end() {
+    uint64_t number = 0;
+
+    if (getrandom(&number, sizeof(number), 0) != sizeof(number))
+        fail_state(errno, "cannot make a file name");
+    return std::to_string(number);
+}
+
 }  // namespace
 
 std::string ResumeState::to_text() const {
@@ -232,11 +243,11 @@ void ResumeState::save(const std::string& path) const {
     std::string end = end_of_links(path);
 
     if (!is_replaceable(path, end)) return write_in_place(path, to_text());
-    std::string temporary = end + ".new." + std::to_string(getpid());
+    std::string temporary = end + ".new." + unique_end();
 
     try {
         Descriptor file(
-            open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+            open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
 
         if (file.get() < 0) fail_state(errno, "cannot make " + temporary);
         write_all(file.get(), to_text(), temporary);
@@ -256,7 +267,7 @@ ResumeState ResumeState::take(const std::string& path) {
 
     if (!is_replaceable(path, end)) fail_state(EINVAL, path + ": wanted a regular file");
     // Renames the file first: two producers that start at the same time do not both resume.
-    std::string claimed = end + ".taken." + std::to_string(getpid());
+    std::string claimed = end + ".taken." + unique_end();
 
     if (rename(end.c_str(), claimed.c_str()) != 0) {
         if (errno == ENOENT) return ResumeState();

@@ -133,6 +133,20 @@ TEST(ResumeTest, SaveAndTakeFollowLinks) {
     }
 }
 
+// Containers count their own process numbers, and two may share the folder of the file.
+TEST(ResumeTest, FilesOfAProcessWithTheSameNumberStay) {
+    TemporaryFolder folder;
+    std::string path = folder.path("state");
+    std::string number = std::to_string(getpid());
+
+    std::ofstream(path + ".new." + number) << "of another\n";
+    std::ofstream(path + ".taken." + number) << "of another\n";
+    example().save(path);
+    EXPECT_EQ(77u, ResumeState::take(path).session);
+    EXPECT_EQ("of another\n", contents(path + ".new." + number));
+    EXPECT_EQ("of another\n", contents(path + ".taken." + number));
+}
+
 int error_of(const std::function<void()>& call) {
     try {
         call();
