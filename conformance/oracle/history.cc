@@ -115,12 +115,13 @@ void History::set_report_bytes(std::uint64_t report_bytes) {
 }
 
 Emitted History::emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
-    return emit(cpu, EventSpec(spec), style);
+    EventSpec copy = spec;
+    return emit_taking(cpu, copy, style);
 }
 
-Emitted History::emit(std::uint32_t cpu, EventSpec&& spec, EmitStyle style) {
+Emitted History::emit_taking(std::uint32_t cpu, EventSpec& spec, EmitStyle style) {
     log_event({.kind = OperationKind::emit, .style = style, .cpu = cpu}, spec);
-    Emitted emitted = append(cpu, std::move(spec), style);
+    Emitted emitted = append_taking(cpu, spec, style);
     // A single event is published at once, also in an interrupt inside a batch (E16).
     if (emitted.outcome == EmitOutcome::written) {
         publish_in_flight(cpu_state(cpu), mutable_buffer(present_buffer(cpu)));
@@ -201,7 +202,8 @@ void History::batch_begin(std::uint32_t cpu, BatchWritten written) {
 Emitted History::batch_add(std::uint32_t cpu, const EventSpec& spec, EmitStyle style) {
     require(cpu_state(cpu).batch_pending, "no batch is pending on this CPU");
     log_event({.kind = OperationKind::batch_add, .style = style, .cpu = cpu}, spec);
-    return append(cpu, EventSpec(spec), style);
+    EventSpec copy = spec;
+    return append_taking(cpu, copy, style);
 }
 
 void History::batch_end(std::uint32_t cpu) {
@@ -441,15 +443,15 @@ Buffer& History::add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint
     return buffer;
 }
 
-// Before append(), which takes the bytes.
+// Before append_taking(), which takes the bytes.
 void History::log_event(const LoggedOperation& operation, const EventSpec& spec) {
     require_event(spec);
     cpu_state(operation.cpu);  // throws if there is no such CPU
     log_.add_event(operation, spec);
 }
 
-// Moves from `spec` only where the event is written. The caller has checked it.
-Emitted History::append(std::uint32_t cpu, EventSpec&& spec, EmitStyle style) {
+// The caller has checked `spec`, whose bytes are taken only if the event is written.
+Emitted History::append_taking(std::uint32_t cpu, EventSpec& spec, EmitStyle style) {
     ++operations_;
     CpuState& cpu_state = this->cpu_state(cpu);
     Buffer& buffer = mutable_buffer(cpu_state.buffers.back());

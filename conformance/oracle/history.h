@@ -152,8 +152,9 @@ class History {
     // One event (5.1.7). While a batch is pending on this CPU, it is an emission that interrupts
     // the batch. It appends after the events of the batch, and publishes all of them (E16).
     Emitted emit(std::uint32_t cpu, const EventSpec& spec, EmitStyle style = EmitStyle::kernel);
-    // Takes the bytes of `spec` if the event is written, and leaves `spec` as it is otherwise.
-    Emitted emit(std::uint32_t cpu, EventSpec&& spec, EmitStyle style = EmitStyle::kernel);
+    // As emit, and takes the bytes of `spec` if the event is written. Otherwise `spec` stays as it
+    // is.
+    Emitted emit_taking(std::uint32_t cpu, EventSpec& spec, EmitStyle style);
 
     // Uses a sequence number without an event (5.1.7 step 5; an NMI inside an emission, E16).
     // Returns the number.
@@ -288,7 +289,7 @@ class History {
     Event& event_at(CpuState& cpu_state, std::uint64_t sequence);
     Buffer& add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint64_t generation);
     void log_event(const LoggedOperation& operation, const EventSpec& spec);
-    Emitted append(std::uint32_t cpu, EventSpec&& spec, EmitStyle style);
+    Emitted append_taking(std::uint32_t cpu, EventSpec& spec, EmitStyle style);
     void mark_draining(BufferIndex buffer);
     std::uint64_t make_room(CpuState& cpu_state, Buffer& buffer, std::uint64_t bytes);
     void publish(CpuState& cpu_state, Buffer& buffer);

@@ -71,7 +71,7 @@ Emitted Emissions::emit(std::uint32_t cpu, EventSpec spec, EmitStyle style) {
     begin_operation(cpu);
     stamp(spec);
     // The history first: once the core has published, the testee may report the event.
-    const Emitted expected = history_.emit(cpu, std::move(spec), style);
+    const Emitted expected = history_.emit_taking(cpu, spec, style);
     // The history has the bytes of a written event now: one may have 128 MiB.
     const kmes_event_input input = expected.outcome == EmitOutcome::written
                                        ? input_of(history_.events_of(cpu).back())
