@@ -52,6 +52,9 @@ struct StageSettings {
     // A second factor, on the time without progress after which a testee counts as hung. It is less
     // than 1 for a testee that has hung in several cases of this run.
     double patience = 1.0;
+    // Seconds for which the runner waits for one process of the testee, however much progress that
+    // makes; the timeout scale multiplies them. A case that takes longer is inconclusive.
+    double longest_run_seconds = 1800;
     bool verbose = false;
     ExploreSettings explore;
     Stepper stepper = Stepper::automatic;

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <optional>
@@ -93,15 +94,30 @@ void EventLoop::on_buffer(BufferIndex buffer) {
 
 void EventLoop::pump(TimePoint deadline) {
     if (parts_.settings.stop->load()) throw SuiteError("interrupted");
+    stop_at_the_longest_run();
     const ScopedFlag in_pump(is_in_pump_);
     parts_.wait_log.begin_event();
+    const TimePoint begin = Clock::now();
     const TracerEvent event = parts_.testee.tracer().wait(deadline);
-    const Clock::duration late = Clock::now() - deadline;
+    const TimePoint end = Clock::now();
+    const Clock::duration late = end - deadline;
     if (late > kLate) parts_.clock.exclude(late);
+    waited_ += std::min<Clock::duration>(end - begin, kLate);
     // Lines that were written before the event also precede it in the timeline.
     if (parts_.recorder.on()) parts_.testee.read_report();
     handle(event);
     parts_.testee.read_report();
+}
+
+// Every other limit counts the time without progress. A testee that needs a second for each event
+// would take hours for one case.
+void EventLoop::stop_at_the_longest_run() const {
+    const double seconds = parts_.settings.longest_run_seconds * parts_.settings.timeout_scale;
+    if (parts_.settings.debug || std::chrono::duration<double>(waited_).count() <= seconds) return;
+    stop_inconclusive(
+        fmt::format("the case was not over after {:.0f} s, although the consumer continued; "
+                    "--timeout-scale gives it more time",
+                    seconds));
 }
 
 bool EventLoop::has_gone_or_stop() {

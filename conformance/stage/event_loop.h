@@ -39,6 +39,7 @@ class EventLoop : private RingsObserver {
     // RingsObserver: the history learns how much of the report existed before the operation.
     void before_operation() override;
     void on_buffer(BufferIndex buffer) override;
+    void stop_at_the_longest_run() const;
     void handle(const TracerEvent& event);
     void on(const Attached& event);
     void on(const Mapped& event);
@@ -58,6 +59,8 @@ class EventLoop : private RingsObserver {
     Debugger* debugger_ = nullptr;
     Stage* debugged_ = nullptr;
     bool is_in_pump_ = false;
+    // In pump(). A wait that took long because the machine stood still counts for half a second.
+    Clock::duration waited_{};
 };
 
 }  // namespace kmes::conformance

@@ -93,6 +93,23 @@ TEST_F(StageLimits, ASteppedTesteeIsNotBlamedForItsTime) {
     EXPECT_NE(outcome.message.find("by single steps"), std::string::npos) << outcome.message;
 }
 
+// It delivers every event, and there are always more.
+TEST_F(StageLimits, ACaseThatGoesOnForeverIsInconclusive) {
+    case_.run = [](Stage& stage) {
+        stage.start();
+        for (;;) {
+            stage.wait_asleep();
+            stage.rings().emit(0, stage.rings().events().make(64));
+        }
+        return stage.finish();
+    };
+    settings_.longest_run_seconds = 20;  // times the scale: 1 s
+    const CaseOutcome outcome = run_with_monitors(case_, settings_, nullptr);
+    EXPECT_EQ(outcome.verdict, Verdict::inconclusive) << outcome.message;
+    EXPECT_THAT(outcome.message, ::testing::HasSubstr("was not over after 1 s, although"));
+    EXPECT_FALSE(outcome.has_hung);
+}
+
 TEST_F(StageLimits, AStepperThatIsNotKnownHasAReason) {
     settings_.testee = {"/bin/true"};
     EXPECT_THAT(describe_stepper(settings_, 0),
