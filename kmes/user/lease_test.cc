@@ -252,8 +252,11 @@ TEST_F(LeaseTest, ReaderRenewsALeaseThatWasClosed) {
     EXPECT_EQ(-ETIMEDOUT, kmes_reader_wait(&reader, 60000000));
     EXPECT_EQ(-ENOSYS, reader.producer_error);
     producer_->serve(address_);
-    EXPECT_EQ(-ETIMEDOUT, kmes_reader_wait(&reader, 60000000));
-    EXPECT_EQ(0, reader.producer_error);
+    // On a busy machine the answer comes later, and until then the last one holds.
+    EXPECT_TRUE(comes_true([&reader] {
+        EXPECT_EQ(-ETIMEDOUT, kmes_reader_wait(&reader, 60000000));
+        return reader.producer_error == 0;
+    }));
     EXPECT_EQ(0u, reader.statistics.switches);
     kmes_reader_close(&reader);
 }
