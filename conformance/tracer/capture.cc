@@ -63,8 +63,8 @@ uint64_t CaptureFile::unread_bytes() const {
 }
 
 std::string CaptureFile::read_new(uint64_t limit_bytes) {
-    // The runner reads before each operation, and mostly there is nothing or little: one system
-    // call finds that, where the size of the file would be a second one.
+    // The runner reads before each operation, and mostly finds little or nothing. One system call
+    // does that; asking for the size first would be a second one.
     char few[kFewBytes];
     const size_t first = read_at(read_up_to_, few, std::min<uint64_t>(sizeof few, limit_bytes));
     std::string text(few, first);
