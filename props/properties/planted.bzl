@@ -23,7 +23,7 @@ _NOT_NEWER = """        if (!is_newer(reader, header.sequence)) {
         }
 """
 
-_LOOKS_AGAIN = """    if (sleep_would_miss(reader)) {
+_CHECKS_AGAIN = """    if (sleep_would_miss(reader)) {
         clear_wake(reader);
         return false;
     }
@@ -31,7 +31,7 @@ _LOOKS_AGAIN = """    if (sleep_would_miss(reader)) {
 
 PLANTED = [
     dict(
-        name = "no_fence_behind_the_tail",
+        name = "no_fence_after_the_tail",
         file = "producer.c",
         text = "kmes_fence_release(KMES_ORDER_TAIL_FENCE);",
         instead = "",
@@ -128,16 +128,16 @@ PLANTED = [
         steps = 2,
     ),
     dict(
-        name = "no_second_look_at_the_tail",
+        name = "no_second_load_of_the_tail",
         file = "consumer.c",
         text = "        if (!is_whole(reader)) continue;\n" + _NOT_NEWER + "        if (!fits) {",
         instead = _NOT_NEWER + "        if (!fits) {",
         property = "torn",
         steps = 7,
-        also = ["bug-no-second-look-at-the-tail-poked"],
+        also = ["bug-no-second-load-of-the-tail-poked"],
     ),
     dict(
-        name = "goes_on_at_the_tail_without_a_look",
+        name = "continues_at_the_tail_without_a_load",
         file = "consumer.c",
         text = "        reader->read_pos = tail_pos; /* E20: and back to step 1",
         instead = "        reader->read_pos = tail_pos;\n" +
@@ -173,8 +173,8 @@ PLANTED = [
     dict(
         name = "counter_read_late",
         file = "sleep.c",
-        text = _LOOKS_AGAIN,
-        instead = _LOOKS_AGAIN +
+        text = _CHECKS_AGAIN,
+        instead = _CHECKS_AGAIN +
                   "    *counter = kmes_load_acquire_u32(reader->shared.futex_counter,\n" +
                   "                                     KMES_ORDER_SLEEP_COUNTER);\n",
         property = "sleep",
@@ -189,13 +189,13 @@ PLANTED = [
         steps = 2,
     ),
     dict(
-        name = "buffer_is_not_made_sure_of",
+        name = "buffer_is_not_verified",
         file = "attach.c",
         text = "if (!kmes_mapping_is_same(&found->mapping, &now)) return 1;",
         instead = "",
         property = "sleep",
         steps = 4,
-        also = ["bug-buffer-is-not-made-sure-of-foreign"],
+        also = ["bug-buffer-is-not-verified-foreign"],
     ),
 ]
 
