@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "conformance/model/step_texts.h"
+#include "conformance/model/named_step.h"
 
 namespace kmes::conformance::drawing {
 namespace {
@@ -48,30 +48,16 @@ bool is_about(const TimelineStep& step, const std::set<std::uint32_t>& cpus) {
     return cpus.empty() || !step.cpu || cpus.contains(*step.cpu);
 }
 
-// Returns the step of the subject whose place a report names (row_of_line) if no decisive step of
-// the consumer has a place.
-std::optional<std::size_t> step_of_place(const std::vector<TimelineStep>& steps) {
-    const std::set<std::uint32_t> cpus = subject_cpus(steps);
-    std::optional<std::size_t> last;
-    std::optional<std::size_t> access;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-        const TimelineStep& step = steps[i];
-        if (step.decisive && step.why == kWholeRunDecides) return std::nullopt;
-        if (step.thread == 0 || !has_place(step)) continue;
-        if (step.decisive) return std::nullopt;
-        if (!is_about(step, cpus)) continue;
-        last = i;
-        if (step.kind == StepKind::access) access = i;
-    }
-    return access ? access : last;
-}
-
 // Returns, for each step, whether the trace has to show it: it is decisive, or a report names its
 // place.
 std::vector<bool> steps_to_show(const std::vector<TimelineStep>& steps) {
     std::vector<bool> shown;
     for (const TimelineStep& step : steps) shown.push_back(step.decisive);
-    if (const std::optional<std::size_t> place = step_of_place(steps)) shown[*place] = true;
+    const std::set<std::uint32_t> cpus = subject_cpus(steps);
+    const std::optional<std::size_t> named = named_step(steps, [&](const TimelineStep& step) {
+        return has_place(step) && (step.decisive || is_about(step, cpus));
+    });
+    if (named) shown[*named] = true;
     return shown;
 }
 
@@ -100,7 +86,7 @@ std::vector<std::int32_t> subject_threads(const std::vector<TimelineStep>& steps
 }
 
 // The text of a step without its figures: equal for steps of one kind, on any CPU. The last step
-// with a place is therefore in no fold: see step_of_place.
+// with a place is therefore in no fold: see steps_to_show.
 std::string kind_of(const TimelineStep& step) {
     std::string key = std::to_string(static_cast<int>(step.kind)) + " " +
                       std::to_string(step.thread) + (step.cpu ? " of a CPU " : " ") +

@@ -36,7 +36,7 @@ struct Subject {
 Subject find_subject(const Timeline& timeline, std::size_t columns);
 
 // Folds long repetitions of the steps. Decisive steps stay, and so does the step whose place a
-// report names if no decisive one has a place (row_of_line).
+// report names if no decisive one has a place (named_row).
 std::vector<Item> fold(const Timeline& timeline, const std::vector<std::size_t>& steps);
 
 // Whether steps are left out immediately before this one (Timeline::left_out).
@@ -48,7 +48,7 @@ bool follows_left_out(const Timeline& timeline, std::size_t step);
 std::map<std::size_t, std::string> changes_of(const Timeline& timeline);
 
 // Chooses the items to show, if item i takes `heights[i]` of `maximum_lines` lines. The
-// decisive items, the step of row_of_line and the last one are always chosen, then the nearest.
+// decisive items, the step of named_row and the last one are always chosen, then the nearest.
 std::vector<bool> choose(const Timeline& timeline, const std::vector<Item>& items,
                          const std::vector<std::size_t>& heights, std::size_t maximum_lines);
 

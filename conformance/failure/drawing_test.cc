@@ -299,7 +299,7 @@ TEST(Drawing, HasTheStepThatAReportNames) {
     timeline.add(step(StepKind::end, 0, "FAILED"));
     EXPECT_THAT(draw(timeline), HasSubstr("    " + std::to_string(named) + " |"));
     const Trace trace = excerpt(timeline);
-    const TraceRow* row = row_of_line(trace);
+    const TraceRow* row = named_row(trace);
     ASSERT_NE(row, nullptr);
     EXPECT_EQ(row->number, named);
     EXPECT_EQ(row->place, "c.c:2");

@@ -262,7 +262,7 @@ void ConsoleReport::print_preflight(const RunReport& report) {
 }
 
 void ConsoleReport::print_place(const CaseResult& result) {
-    const TraceRow* row = row_of_line(result.trace);
+    const TraceRow* row = named_row(result.trace);
     if (row == nullptr) return;
     const std::string step = shows_step(result.drawing, row->number)
                                  ? fmt::format("; step {} below", row->number)
@@ -416,7 +416,7 @@ void ConsoleReport::print_clauses(const std::vector<const CaseResult*>& failures
     }
     out_ << "\nbroken, and the case to read first (above, in this order):\n";
     for (const Clause& clause : clauses) {
-        const TraceRow* row = row_of_line(clause.first->trace);
+        const TraceRow* row = named_row(clause.first->trace);
         out_ << fmt::format("    {:<10} {:>3} case{}  {}{}\n", printable(clause.first->clause),
                             clause.cases, clause.cases == 1 ? " " : "s",
                             printable(clause.first->id),

@@ -36,11 +36,9 @@ struct Trace {
     std::vector<TraceRow> rows;
 };
 
-// Returns the row whose place a person looks at first. This is the last decisive access that has a
-// place, else the last decisive step of the consumer, the last access, or the last step. (A wait
-// says only that the consumer had nothing else to do.) Null: no row has a place, or the whole run
-// is the evidence.
-const TraceRow* row_of_line(const Trace& trace);
+// Returns the row whose place the report names (named_step). Null: no row has a place, or the whole
+// run is the evidence.
+const TraceRow* named_row(const Trace& trace);
 
 }  // namespace kmes::conformance
 
