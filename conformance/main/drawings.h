@@ -43,8 +43,8 @@ class Drawings {
     bool draw_best(const std::vector<FailureGroup>& groups, RunReport& report);
     bool draw_failure(std::size_t failure, RunReport& report);
     std::size_t simplest_of(const FailureGroup& group) const;
-    // Runs the case once more and draws that run. The text then describes the drawn run, which has
-    // seen more and may know the clause better.
+    // Draws the run, if it has all accesses, or else a second one that has them. The text then
+    // describes the drawn run, which has seen more and may know the clause better.
     void draw_into(const Kept& kept, CaseResult& result) const;
     bool draw_second_run(const Kept& kept, CaseResult& result) const;
     CaseOutcome run_again(const Kept& kept) const;

@@ -3,7 +3,6 @@
 // The log of a History, stored compactly.
 #include "conformance/model/history_log.h"
 
-#include <algorithm>
 #include <stdexcept>
 
 namespace kmes::conformance {
@@ -76,7 +75,7 @@ LoggedBytes HistoryLog::keep(std::string_view text, const LoggedBytes& last) {
     const std::string_view kept = bytes;
     if (last.where <= kept.size() && kept.substr(last.where, last.length) == text) return last;
     const std::uint64_t where = bytes.size();
-    if (text.size() > kMaximumBytes - std::min<std::size_t>(where, kMaximumBytes)) {
+    if (where + text.size() > kMaximumBytes) {
         give_up();
         return {};
     }

@@ -59,11 +59,6 @@ void Event::release_payload() {
     payload_kept = false;
 }
 
-std::size_t index_of(const std::deque<Event>& events, const Event& event) {
-    const auto found = std::ranges::lower_bound(events, event.sequence, {}, &Event::sequence);
-    return static_cast<std::size_t>(found - events.begin());
-}
-
 EventSpec spec_of(const Event& event) {
     return {event.type, event.payload, event.timestamp, event.origin, event.extra_header, {}};
 }
@@ -323,8 +318,12 @@ const Buffer& History::buffer(BufferIndex index) const {
 
 const Event* History::find(std::uint32_t cpu, std::uint64_t sequence) const {
     const CpuState& cpu_state = this->cpu_state(cpu);
-    const auto index = index_of(cpu_state, sequence);
+    const auto index = index_in(cpu_state, sequence);
     return index ? &cpu_state.events[*index] : nullptr;
+}
+
+std::optional<std::size_t> History::index_of(std::uint32_t cpu, std::uint64_t sequence) const {
+    return index_in(cpu_state(cpu), sequence);
 }
 
 const std::deque<Event>& History::events_of(std::uint32_t cpu) const {
@@ -414,7 +413,7 @@ std::uint64_t History::next_sequence(const CpuState& cpu_state) const {
     return next;
 }
 
-std::optional<std::size_t> History::index_of(const CpuState& cpu_state,
+std::optional<std::size_t> History::index_in(const CpuState& cpu_state,
                                              std::uint64_t sequence) const {
     if (sequence < log_.settings.first_sequence) return std::nullopt;
     std::uint64_t index = sequence - log_.settings.first_sequence;
@@ -429,7 +428,7 @@ std::optional<std::size_t> History::index_of(const CpuState& cpu_state,
 }
 
 Event& History::event_at(CpuState& cpu_state, std::uint64_t sequence) {
-    const auto index = index_of(cpu_state, sequence);
+    const auto index = index_in(cpu_state, sequence);
     require(index.has_value(), "there is no such event");
     return cpu_state.events[*index];
 }

@@ -67,9 +67,6 @@ struct Event {
     mutable std::optional<std::uint64_t> digest_;
 };
 
-// The index of `event` in `events`, which are in the order of the sequence numbers.
-std::size_t index_of(const std::deque<Event>& events, const Event& event);
-
 // The event as it was emitted. The payload is empty if it is no longer kept.
 EventSpec spec_of(const Event& event);
 
@@ -234,6 +231,8 @@ class History {
 
     // Returns nullptr if this sequence number was never used.
     const Event* find(std::uint32_t cpu, std::uint64_t sequence) const;
+    // Its index in events_of(); nothing if this sequence number was never used.
+    std::optional<std::size_t> index_of(std::uint32_t cpu, std::uint64_t sequence) const;
     // In the order of the sequence numbers, without gaps.
     const std::deque<Event>& events_of(std::uint32_t cpu) const;
     // Returns nullptr if this event was never in that buffer.
@@ -285,7 +284,7 @@ class History {
     Buffer& mutable_buffer(BufferIndex buffer);
     std::uint64_t next_sequence(const CpuState& cpu_state) const;
     // Returns the index in cpu_state.events; nothing if no event has that number.
-    std::optional<std::size_t> index_of(const CpuState& cpu_state, std::uint64_t sequence) const;
+    std::optional<std::size_t> index_in(const CpuState& cpu_state, std::uint64_t sequence) const;
     Event& event_at(CpuState& cpu_state, std::uint64_t sequence);
     Buffer& add_buffer(std::uint32_t cpu, std::uint64_t capacity, std::uint64_t generation);
     void log_event(const LoggedOperation& operation, const EventSpec& spec);

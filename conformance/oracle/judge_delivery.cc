@@ -240,7 +240,7 @@ void judge_content(Context& context, const CpuView& view, const Event& event,
 // A new event that is newer than all before is in order. Any other is doubled or reordered.
 void judge_order(Context& context, CpuView& view, Delivery& delivery, std::uint64_t highest) {
     const Record& record = *delivery.record;
-    const std::size_t index = index_of(context.history.events_of(view.cpu), *delivery.event);
+    const std::size_t index = context.history.index_of(view.cpu, record.sequence).value();
     const bool seen = view.delivered_at[index] != kNever;
     if (!seen) view.delivered_at[index] = record.end_offset;
     delivery.in_order = !seen && record.sequence > highest;

@@ -71,9 +71,9 @@ std::string describe_history(const History& history, const RecordParser& report,
     std::vector<std::uint64_t> delivered_in(events.size(), 0);
     for (const Record& record : report.records()) {
         if (record.kind != RecordKind::event || record.cpu != cpu) continue;
-        const Event* event = history.find(cpu, record.sequence);
-        if (event == nullptr) continue;
-        std::uint64_t& delivered = delivered_in[index_of(events, *event)];
+        const auto index = history.index_of(cpu, record.sequence);
+        if (!index) continue;
+        std::uint64_t& delivered = delivered_in[*index];
         if (delivered == 0) delivered = record.line;
     }
     std::string text;

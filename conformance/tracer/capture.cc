@@ -17,7 +17,6 @@ namespace kmes::conformance::tracing {
 namespace {
 
 constexpr uint64_t kFreeAtBytes = 1u << 20;  // one system call for each MiB is cheap enough
-constexpr size_t kFewBytes = 4096;           // more than most reads find
 constexpr int kLowestCaptureFd = 10;         // above the numbers that the child sets up
 
 [[noreturn]] void throw_errno(const char* what) {
@@ -63,31 +62,20 @@ uint64_t CaptureFile::unread_bytes() const {
 }
 
 std::string CaptureFile::read_new(uint64_t limit_bytes) {
-    // The runner reads before each operation, and mostly finds little or nothing. One system call
-    // does that; asking for the size first would be a second one.
-    char few[kFewBytes];
-    const size_t first = read_at(read_up_to_, few, std::min<uint64_t>(sizeof few, limit_bytes));
-    std::string text(few, first);
-    if (first == sizeof few) {
-        text.resize(std::max<uint64_t>(first, std::min(unread_bytes(), limit_bytes)));
-        const size_t rest = read_at(read_up_to_ + first, text.data() + first, text.size() - first);
-        text.resize(first + rest);
-    }
-    read_up_to_ += text.size();
-    free_what_is_read();
-    return text;
-}
-
-// Fewer bytes than asked for: the file ends there.
-size_t CaptureFile::read_at(uint64_t offset, char* to, size_t bytes) const {
+    std::string text(limit_bytes <= kFewBytes ? limit_bytes : std::min(unread_bytes(), limit_bytes),
+                     '\0');
     size_t done = 0;
-    while (done < bytes) {
-        const ssize_t got = pread(fd_, to + done, bytes - done, static_cast<off_t>(offset + done));
+    while (done < text.size()) {
+        const ssize_t got = pread(fd_, text.data() + done, text.size() - done,
+                                  static_cast<off_t>(read_up_to_ + done));
         if (got < 0 && errno == EINTR) continue;
-        if (got <= 0) break;
+        if (got <= 0) break;  // the end of the file, or the testee has truncated it
         done += static_cast<size_t>(got);
     }
-    return done;
+    text.resize(done);
+    read_up_to_ += done;
+    free_what_is_read();
+    return text;
 }
 
 void CaptureFile::skip_new(uint64_t bytes) {

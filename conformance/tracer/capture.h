@@ -17,6 +17,9 @@ namespace kmes::conformance::tracing {
 // One file. The constructor throws std::system_error if it cannot be created.
 class CaptureFile {
   public:
+    // So many bytes are read without asking for the size of the file, which is one more call.
+    static constexpr uint64_t kFewBytes = 4096;
+
     explicit CaptureFile(const char* name);
     ~CaptureFile();
     CaptureFile(const CaptureFile&) = delete;
@@ -34,7 +37,6 @@ class CaptureFile {
     void skip_new(uint64_t bytes);
 
   private:
-    size_t read_at(uint64_t offset, char* to, size_t bytes) const;
     void free_what_is_read();
 
     int fd_ = -1;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// String operations with one operand in guarded pages of a buffer: all elements there count as one
-// access and are executed at once. The runner executes the operation itself, on its own mapping and
-// a copy of the other operand, with the testee's count, direction and flags. Knows decoding and
-// mappings.
+// String operations with one operand in guarded pages of a buffer: all elements up to the next page
+// where a guard begins or ends count as one access, and are executed at once. The runner executes
+// the operation itself, on its own mapping and a copy of the other operand, with the testee's
+// count, direction and flags. Knows decoding and mappings.
 
 #include <algorithm>
 #include <cstring>

@@ -49,12 +49,12 @@ void TesteeOutput::take_report_from_output() {
 // unread except for its first bytes, and wait() reports the flood.
 std::string TesteeOutput::read_report(bool is_final) {
     constexpr uint64_t kFloodBytes = uint64_t{1} << 28;  // RecordLimits::maximum_report_bytes
-    constexpr uint64_t kFirstBytes = 4096;
     if (!report_) return "";
-    std::string bytes = report_->read_new(kFirstBytes);
-    if (bytes.size() < kFirstBytes) return bytes;
+    // Called before each operation, and mostly there is little or nothing.
+    std::string bytes = report_->read_new(CaptureFile::kFewBytes);
+    if (bytes.size() < CaptureFile::kFewBytes) return bytes;
     if (!is_final && report_->unread_bytes() > kFloodBytes) return bytes;
-    return bytes + report_->read_new(kFloodBytes + 1 - kFirstBytes);
+    return bytes + report_->read_new(kFloodBytes + 1 - bytes.size());
 }
 
 std::vector<OutputLimit> TesteeOutput::check_limits() {
