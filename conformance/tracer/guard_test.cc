@@ -361,7 +361,7 @@ void play_with_children(Interception interception, const std::string& mode,
 }
 
 TEST_P(GuardTest, ChildrenDoNotOpenTheTesteesGuards) {
-    play_with_children(GetParam(), "fork-and-look", "child 0\nspawned 0\n");
+    play_with_children(GetParam(), "fork-and-read", "child 0\nspawned 0\n");
 }
 
 TEST_P(GuardTest, GuardsStayWhenAProgramIsStartedWithoutTheFirstThread) {

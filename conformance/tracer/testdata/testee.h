@@ -34,6 +34,7 @@ struct mode {
     int (*run)(char** argv);
 };
 extern const struct mode kOtherModes[];    /* of testee_faults.c */
+extern const struct mode kProcessModes[];  /* of testee_processes.c */
 extern const struct mode kFormModes[];     /* of testee_forms.c */
 extern const struct mode kCopyModes[];     /* of testee_copies.c */
 extern const struct mode kRegisterModes[]; /* of testee_registers.c */

@@ -156,9 +156,32 @@ static int mode_loop(char** argv) {
     return 31;
 }
 
+static int copy_and_sum(size_t data_offset) {
+    attach_and_map();
+    unsigned char copy[4];
+    unsigned char* to = copy;
+    const unsigned char* from = maps[0] + kMetadataBytes + data_offset;
+    size_t left = sizeof copy;
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(left) : : "memory");
+    say("sum", copy[0] + copy[1] + copy[2] + copy[3]);
+    return 0;
+}
+
+static int mode_rep_movsb(char** argv) {
+    (void)argv;
+    return copy_and_sum(5);
+}
+
+static int mode_rep_movsb_across_pages(char** argv) {
+    (void)argv;
+    return copy_and_sum(4096 - 3);
+}
+
 const struct mode kCopyModes[] = {
     {"copies", mode_copies},
     {"filtered", mode_filtered},
     {"loop", mode_loop},
+    {"rep-movsb", mode_rep_movsb},
+    {"rep-movsb-across-pages", mode_rep_movsb_across_pages},
     {NULL, NULL},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * The other half of the tracer's test testee: faults, guarded accesses, threads, processes.
+ * Further modes of the tracer's test testee: faults, guarded accesses, threads.
  */
 #define _GNU_SOURCE
 #include "testee.h"
@@ -11,7 +11,6 @@
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +25,6 @@
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-extern char** environ;
 
 /* --- faults */
 
@@ -133,27 +130,6 @@ static int mode_flags(char** argv) {
     say("seen", (long)seen);
     say("trap flag", (long)(flags >> 8 & 1));
     return 0;
-}
-
-static int copy_and_sum(size_t data_offset) {
-    attach_and_map();
-    unsigned char copy[4];
-    unsigned char* to = copy;
-    const unsigned char* from = maps[0] + kMetadataBytes + data_offset;
-    size_t left = sizeof copy;
-    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(left) : : "memory");
-    say("sum", copy[0] + copy[1] + copy[2] + copy[3]);
-    return 0;
-}
-
-static int mode_rep_movsb(char** argv) {
-    (void)argv;
-    return copy_and_sum(5);
-}
-
-static int mode_rep_movsb_across_pages(char** argv) {
-    (void)argv;
-    return copy_and_sum(4096 - 3);
 }
 
 /* The same under timers and handlers, on several threads. */
@@ -348,72 +324,7 @@ static int mode_leader_leaves(char** argv) {
     pthread_exit(NULL);
 }
 
-/* --- processes */
-
-static pid_t start_true(void) {
-    char* arguments[] = {"/bin/true", NULL};
-    pid_t child = -1;
-    posix_spawn(&child, arguments[0], NULL, NULL, arguments, environ);
-    return child;
-}
-
-/* -1: a signal has ended it. */
-static int exit_status_of(pid_t child) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static int mode_fork(char** argv) {
-    (void)argv;
-    attach_and_map();
-    pid_t child = fork();
-    if (child == 0) {
-        count = kSlots;
-        _exit(attach_with(fds, &count, &capacity));
-    }
-    say("child", exit_status_of(child));
-    say("spawned", exit_status_of(start_true()));
-    return 0;
-}
-
-/* Children that touch the mapping, or the parent's memory, while the testee does as well. */
-static int mode_fork_and_look(char** argv) {
-    (void)argv;
-    attach_and_map();
-    pid_t child = fork();
-    if (child == 0) _exit(maps[0][0]);
-    int seen = *(volatile unsigned char*)maps[0];
-    say("child", exit_status_of(child));
-    child = start_true();
-    seen += *(volatile unsigned char*)maps[0];
-    say("spawned", exit_status_of(child));
-    return seen;
-}
-
-static void* spawn_without_the_leader(void* unused) {
-    (void)unused;
-    char state = 0;
-    while (state != 'Z') {
-        FILE* file = fopen("/proc/self/stat", "r");
-        if (file == NULL || fscanf(file, "%*d %*s %c", &state) != 1) exit(8);
-        fclose(file);
-    }
-    int seen = *(volatile unsigned char*)maps[0];
-    const int status = exit_status_of(start_true());
-    seen += *(volatile unsigned char*)maps[0];
-    say("spawned", status);
-    exit(seen);
-}
-
-/* The first thread has ended, and has no memory any more, when another one starts a program. */
-static int mode_spawn_without_the_leader(char** argv) {
-    (void)argv;
-    attach_and_map();
-    pthread_t thread;
-    pthread_create(&thread, NULL, spawn_without_the_leader, NULL);
-    pthread_exit(NULL);
-}
+/* --- processors, descriptors, signals, and testees that do not end */
 
 /* Chooses the processor where it is just now, and waits. */
 static int mode_chooses_its_processor(char** argv) {
@@ -425,96 +336,6 @@ static int mode_chooses_its_processor(char** argv) {
     if (sched_setaffinity(0, sizeof set, &set) != 0) return 8;
     futex(word_of(0), FUTEX_WAIT, load(word_of(0)), NULL);
     return 0;
-}
-
-/* A grandchild that outlives both, in a session of its own. */
-static int mode_daemon(char** argv) {
-    (void)argv;
-    if (fork() == 0) {
-        setsid();
-        if (fork() == 0) {
-            for (;;) pause();
-        }
-        _exit(0);
-    }
-    attach_and_map();
-    while (wait(NULL) > 0) continue;
-    return 0;
-}
-
-static long clone3_untraced(void) {
-    uint64_t arguments[8] = {[0] = CLONE_UNTRACED, [4] = SIGCHLD}; /* flags, exit_signal */
-    return syscall(SYS_clone3, arguments, sizeof arguments);
-}
-
-/*
- * Names its descendants, and waits: children that have ended and that it never waits for, a daemon,
- * and a child that requests not to be traced.
- */
-static int mode_leaves_processes(char** argv) {
-    (void)argv;
-    attach_and_map();
-    for (int i = 0; i < 3; i++) {
-        const pid_t ended = fork();
-        if (ended == 0) _exit(0);
-        say("process", ended);
-    }
-    const pid_t child = fork();
-    if (child == 0) {
-        setsid();
-        const pid_t daemon = fork();
-        while (daemon == 0) pause();
-        say("process", daemon);
-        _exit(0);
-    }
-    waitpid(child, NULL, 0);
-    const long hidden = clone3_untraced();
-    while (hidden == 0) pause();
-    say("process", hidden);
-    futex(word_of(0), FUTEX_WAIT, load(word_of(0)), NULL);
-    return 0;
-}
-
-/* Each child continues as its parent does. */
-static int mode_fork_bomb(char** argv) {
-    (void)argv;
-    attach_and_map();
-    while (fork() >= 0) continue;
-    return 1;
-}
-
-/* The first process of its children's namespace has ended, so the kernel refuses each further one.
- * (A test as root cannot reach RLIMIT_NPROC.) */
-static int mode_no_more_processes(char** argv) {
-    pid_t child;
-    (void)argv;
-    attach_and_map();
-    if (unshare(CLONE_NEWPID) != 0 && unshare(CLONE_NEWUSER | CLONE_NEWPID) != 0) return 97;
-    child = fork();
-    if (child == 0) _exit(0);
-    waitpid(child, NULL, 0);
-    child = fork();
-    if (child == 0) _exit(0);
-    child = vfork();
-    if (child == 0) _exit(0);
-    return 0;
-}
-
-static int mode_vfork_exec(char** argv) {
-    pid_t child = vfork();
-    if (child == 0) {
-        execl(argv[0], argv[0], "attach", (char*)NULL);
-        _exit(99);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 98;
-}
-
-static int mode_exec(char** argv) {
-    attach_and_map();
-    execl(argv[0], argv[0], "attach", (char*)NULL);
-    return 99;
 }
 
 static int mode_close_all(char** argv) {
@@ -545,26 +366,6 @@ static int mode_signals(char** argv) {
         }
     }
     say("attached", count);
-    return 0;
-}
-
-/* Like LeakSanitizer's helper: in the same memory, and requesting not to be traced. */
-static int untraced(void* argument) {
-    (void)argument;
-    void* page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return munmap(page, 4096) == 0 ? 21 : 22;
-}
-
-static int mode_untraced_clone(char** argv) {
-    (void)argv;
-    attach_and_map();
-    const size_t stack_bytes = 65536;
-    char* stack = malloc(stack_bytes);
-    pid_t child = clone(untraced, stack + stack_bytes,
-                        CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_UNTRACED | SIGCHLD, NULL);
-    int status = 0;
-    waitpid(child, &status, 0);
-    say("untraced", WIFEXITED(status) ? WEXITSTATUS(status) : -1);
     return 0;
 }
 
@@ -604,29 +405,17 @@ const struct mode kOtherModes[] = {
     {"flags", mode_flags},
     {"crowd", mode_crowd},
     {"blocked-on", mode_blocked_on},
-    {"rep-movsb", mode_rep_movsb},
-    {"rep-movsb-across-pages", mode_rep_movsb_across_pages},
     {"guarded-threads", mode_guarded_threads},
     {"guarded-calls", mode_guarded_calls},
     {"threads", mode_threads},
     {"thread-churn", mode_thread_churn},
     {"all-asleep", mode_all_asleep},
     {"leader-leaves", mode_leader_leaves},
-    {"fork", mode_fork},
-    {"fork-and-look", mode_fork_and_look},
-    {"spawn-without-the-leader", mode_spawn_without_the_leader},
     {"chooses-its-processor", mode_chooses_its_processor},
-    {"daemon", mode_daemon},
-    {"leaves-processes", mode_leaves_processes},
-    {"fork-bomb", mode_fork_bomb},
-    {"no-more-processes", mode_no_more_processes},
     {"close-all", mode_close_all},
     {"signals", mode_signals},
     {"flood", mode_flood},
     {"hang", mode_hang},
     {"spin", mode_spin},
-    {"vfork-exec", mode_vfork_exec},
-    {"exec", mode_exec},
-    {"untraced-clone", mode_untraced_clone},
     {NULL, NULL},
 };
