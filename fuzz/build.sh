@@ -9,21 +9,12 @@
 #   OUT                      gets TARGET, TARGET_seed_corpus.zip, TARGET.dict, TARGET.options
 #   WORK                     for objects; default: a temporary folder
 #
+# build.sh --list prints the sources that it compiles, and builds nothing.
+#
 # Sources are found by folder, so Bazel has the only list of them. All objects are in an archive,
 # from which the linker takes what a target needs.
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.."
-for name in CC CXX OUT LIB_FUZZING_ENGINE; do
-    [ -n "${!name-}" ] && continue
-    echo "fuzz/build.sh: $name is not set; see its first lines" >&2
-    exit 2
-done
-read -ra c_flags <<<"${CFLAGS-}"
-read -ra cxx_flags <<<"${CXXFLAGS-}"
-read -ra engine <<<"$LIB_FUZZING_ENGINE"
-scratch=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/kmes-fuzz.XXXXXXXX")
-trap 'rm -rf -- "$scratch"' EXIT
-mkdir -p "$OUT"
 
 # An exception of the test may leave the hooked core (kmes/BUILD.bazel). The programs in OUT run
 # without this machine's libraries, so fmt is compiled as a source.
@@ -46,11 +37,34 @@ joined_folders() {
         conformance/failure conformance/report
 }
 
+# sources_of FOLDER: prints the sources of a joined folder.
+sources_of() {
+    ls "$1"/*.cc | grep -vE '/(order_tsan|test_support)[.]|_(test|main)[.]cc$|/report/html'
+}
+
+if [ "${1-}" = --list ]; then
+    sources
+    for folder in $(joined_folders); do
+        sources_of "$folder"
+    done
+    exit
+fi
+for name in CC CXX OUT LIB_FUZZING_ENGINE; do
+    [ -n "${!name-}" ] && continue
+    echo "fuzz/build.sh: $name is not set; see its first lines" >&2
+    exit 2
+done
+read -ra c_flags <<<"${CFLAGS-}"
+read -ra cxx_flags <<<"${CXXFLAGS-}"
+read -ra engine <<<"$LIB_FUZZING_ENGINE"
+scratch=$(mktemp -d "${WORK:-${TMPDIR:-/tmp}}/kmes-fuzz.XXXXXXXX")
+trap 'rm -rf -- "$scratch"' EXIT
+mkdir -p "$OUT"
+
 # join FOLDER: writes files that include up to 8 sources of FOLDER each, and prints their paths.
 join() {
     local -a found
-    mapfile -t found < <(ls "$1"/*.cc |
-        grep -vE '/(order_tsan|test_support)[.]|_(test|main)[.]cc$|/report/html')
+    mapfile -t found < <(sources_of "$1")
     local first
     for ((first = 0; first < ${#found[@]}; first += 8)); do
         local file=$scratch/$(tr / _ <<<"$1")_joined_$first.cc

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Finds the lines and branches of the core (kmes/*.c) that inputs reach, by replays built with
---config=profile. `tools/kmes fuzz` uses it for the inputs of a run. //fuzz:coverage_test uses it
-for the corpora, which must reach every line, and every branch except those that uncovered.txt
-justifies. For the targets of the socket, the corpora must reach a minimum share of the lines of
-its files."""
+--config=profile or --config=fuzz. `tools/kmes fuzz` uses it for the inputs of a run.
+//fuzz:coverage_test uses it for the corpora, which must reach every line, and every branch except
+those that uncovered.txt justifies. For the targets of the socket, the corpora must reach a minimum
+share of the lines of its files."""
 
 import argparse
 import os
@@ -51,9 +51,10 @@ def is_of_socket(target):
     return Path(target).name.startswith("socket_")
 
 
-def replay(binary, folders, scratch):
-    """Runs the inputs. The scratch folder then has what each process reached."""
-    present = [str(folder) for folder in folders if any(Path(folder).iterdir())]
+def replay(binary, paths, scratch):
+    """Runs the inputs, which are files, or folders for a replay. The scratch folder then has what
+    each process reached."""
+    present = [str(path) for path in paths if not Path(path).is_dir() or any(Path(path).iterdir())]
     if not present:
         return ""
     environment = {**os.environ, "LLVM_PROFILE_FILE": f"{scratch}/{Path(binary).name}-%p.profraw"}
@@ -156,7 +157,9 @@ def measure_corpora(root, binaries, scratch):
     for old in scratch.glob("*.profraw"):
         old.unlink()
     for binary in binaries:
-        error = replay(binary, [root / "fuzz/corpora" / Path(binary).name], scratch)
+        # In a folder, libFuzzer would look for more inputs.
+        corpus = sorted((root / "fuzz/corpora" / Path(binary).name).iterdir())
+        error = replay(binary, corpus, scratch)
         if error:
             sys.exit(f"{binary} does not run:\n{error}")
     return measure(root, binaries, scratch)
