@@ -5,6 +5,7 @@ test its source and GoogleTest."""
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library", "cc_test")
 load("//tools/bazel:copts.bzl", "KMES_CXX_COPTS")
 load("//tools/bazel:joined.bzl", "JOINED", "joined_sources")
+load("//tools/bazel:precompiled.bzl", "precompiled_copts")
 
 def kmes_cc_library(name, srcs = [], copts = KMES_CXX_COPTS, join = False, alone = [], **kwargs):
     """A library.
@@ -36,10 +37,12 @@ def kmes_cc_test(name, srcs = None, copts = KMES_CXX_COPTS, deps = [], **kwargs)
       deps: libraries besides GoogleTest
       **kwargs: those of cc_test
     """
+    srcs = srcs or [name + ".cc"]
+    precompiled = precompiled_copts(srcs)
     cc_test(
         name = name,
-        srcs = srcs or [name + ".cc"],
-        copts = copts,
-        deps = deps + ["//tools/libs:gtest"],
+        srcs = srcs,
+        copts = copts + precompiled.copts,
+        deps = deps + ["//tools/libs:gtest"] + precompiled.deps,
         **kwargs
     )
