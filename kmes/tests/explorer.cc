@@ -225,9 +225,10 @@ void note(Exploration& exploration, const Outcome& outcome, std::uint64_t consum
 }
 
 void explore_order(const Scenario& scenario, const ConsumerFactory& make_consumer,
-                   SecondThread& second, Actor first, Until until, Exploration& exploration) {
+                   SecondThread& second, Actor first, Until until, const Share& share,
+                   Exploration& exploration) {
     Politeness politeness;
-    for (std::uint64_t outer = 0;; outer++) {
+    for (std::uint64_t outer = share.number;; outer += share.shares) {
         bool outer_was_reached = false;
         for (std::uint64_t inner = 0;; inner++) {
             const std::uint64_t consumer_stop = first == kConsumer ? outer : inner;
@@ -359,13 +360,14 @@ std::optional<std::string> Run::verdict() {
     return std::nullopt;
 }
 
-Exploration explore(const Scenario& scenario, const ConsumerFactory& make_consumer, Until until) {
+Exploration explore(const Scenario& scenario, const ConsumerFactory& make_consumer, Until until,
+                    const Share& share) {
     const PinnedToOneProcessor pinned;
     SecondThread second;
     Exploration exploration;
-    explore_order(scenario, make_consumer, second, kConsumer, until, exploration);
+    explore_order(scenario, make_consumer, second, kConsumer, until, share, exploration);
     if (exploration.failed && until == Until::kFirstFault) return exploration;
-    explore_order(scenario, make_consumer, second, kProducer, until, exploration);
+    explore_order(scenario, make_consumer, second, kProducer, until, share, exploration);
     return exploration;
 }
 

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "kmes/tests/share.h"
 #include "kmes/tests/world.h"
 
 namespace kmes::tests {
@@ -105,9 +106,12 @@ struct Exploration {
 
 enum class Until { kEnd, kFirstFault };
 
-/* Tries every schedule of `scenario`: with the consumer first, and with the producer first. */
+/*
+ * Tries every schedule of `scenario`: with the consumer first, and with the producer first. Of the
+ * first actor's numbers, tries only those in `share`.
+ */
 Exploration explore(const Scenario& scenario, const ConsumerFactory& make_consumer,
-                    Until until = Until::kEnd);
+                    Until until = Until::kEnd, const Share& share = {});
 
 }  // namespace kmes::tests
 

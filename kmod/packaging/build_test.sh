@@ -3,7 +3,8 @@
 #
 # Builds both variants of the module, form B and the sample, for each kernel with installed headers.
 # Uses gcc and clang with W=1, and sparse. A build fails if it prints more than make's own lines.
-# Prints a line for each build.
+# Prints a line for each build. KMES_SHARE=N in the environment: makes one Nth of the builds, others
+# each day (UTC).
 #
 #   build_test.sh [KERNEL...]      names in /lib/modules; default: all with headers
 set -euo pipefail
@@ -11,6 +12,10 @@ set -euo pipefail
 REPOSITORY=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly REPOSITORY
 FAILED=0
+NUMBER=0
+readonly SHARES=${KMES_SHARE:-1}
+DAY=$(($(date +%s) / 86400))
+readonly DAY
 
 kernels() {
     local build
@@ -23,6 +28,8 @@ kernels() {
 try() {
     local name=$1 kernel=$2 tree
     shift 2
+    NUMBER=$((NUMBER + 1))
+    [ $((NUMBER % SHARES)) -eq $((DAY % SHARES)) ] || return 0
     tree=$(mktemp -d "$SCRATCH/build.XXXXXX")
     mkdir "$tree/kmes"
     cp "$REPOSITORY"/kmes/*.[ch] "$tree/kmes/"

@@ -12,7 +12,7 @@
 namespace kmes::props::suite {
 namespace {
 
-constexpr int kSamplesOfPairs = 12;
+constexpr int kSamplesOfPairs = 6;
 
 void expect_failed(const Consumer& consumer) {
     RunOptions options;

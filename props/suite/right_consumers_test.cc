@@ -12,7 +12,7 @@
 namespace kmes::props::suite {
 namespace {
 
-constexpr int kSamples = 3;
+constexpr int kSamples = 2;
 constexpr std::size_t kParts = 4;
 
 std::vector<std::string> part_of_the_cases(std::size_t part) {
