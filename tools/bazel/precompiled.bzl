@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """The headers of GoogleTest and of the standard library, compiled once for all tests. Parsing them
 takes most of the time of a test's compilation. Only for clang under a sanitizer: a precompiled
-header of gcc is slower to load than its text is to parse."""
+header of gcc is slower to load than its text is to parse.
+
+Bazel does not notice an upgrade of these headers. The compiler does, and says that a file "has been
+modified since the precompiled header was built": `bazel clean` helps."""
 
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "CPP_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
