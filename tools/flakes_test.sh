@@ -66,7 +66,7 @@ E2
     # Without options: every test, under both configurations.
     kmes 1 flakes
     like "$CALLS" '^bazel test .* --runs_per_test=60 '
-    like "$CALLS" ' --config=tsan .* -- //\.\.\. -//conformance/clauses/\.\.\. '
+    like "$CALLS" ' --config=tsan .* -- //\.\.\. -//conformance/cases/\.\.\. '
     has "$OUT" 'FAIL default //a:bad 1 of 9'
     has "$OUT" 'FAIL tsan //a:bad 1 of 9'
     rm -r "$TEST_TMPDIR"/kmes-flakes.*

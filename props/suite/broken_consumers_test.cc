@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "kmes/tests/share.h"
 #include "props/suite/draw.h"
 
 namespace kmes::props::suite {
@@ -49,7 +50,10 @@ TEST(Suite, HasATableOfAllMistakesOfTheProgram) {
 }
 
 TEST(Suite, FailsEachMistakeOfAConsumerThatIsRightElse) {
-    for (const Mistake& each : mistakes()) {
+    const tests::Share share = tests::share_of_today();
+    for (std::size_t i = 0; i < mistakes().size(); ++i) {
+        if (!share.has(i)) continue;
+        const Mistake& each = mistakes()[i];
         EXPECT_TRUE(holds("fails: " + each.name, 1,
                           [&each] { expect_failed(*broken_consumers({each.name})); }));
     }

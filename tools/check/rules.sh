@@ -43,8 +43,12 @@ all_rules() {
 # code PATTERN WHERE [NOT_WHERE]: prints lines of code that match, as `file:line:code`. WHERE and
 # NOT_WHERE are patterns for the whole line.
 code() {
-    grep -E -- "$2" "$KMES_SCRATCH/code" | grep -vE -- "${3-^$}" |
-        grep -E -- "^[^:]*:[0-9]*:.*($1)"
+    local pattern="^[^:]*:[0-9]*:.*($1)"
+    if [ $# -gt 2 ]; then
+        grep -E -- "$2" "$KMES_SCRATCH/code" | grep -vE -- "$3" | grep -E -- "$pattern"
+    else
+        grep -E -- "$2" "$KMES_SCRATCH/code" | grep -E -- "$pattern"
+    fi
 }
 
 # say TEXT: prints each `file:line:code` of the input as `file:line: TEXT: code`.

@@ -67,5 +67,9 @@ can_tidy() { [ -f .clang-tidy ] && command -v "$CLANG_TIDY" >/dev/null; }
 
 # files PATTERN [NOT_PATTERN]: prints the names of the tree's files that match.
 files() {
-    grep -E -- "$1" "$KMES_SCRATCH/files" | grep -vE -- "${2-^$}"
+    if [ $# -gt 1 ]; then
+        grep -E -- "$1" "$KMES_SCRATCH/files" | grep -vE -- "$2"
+    else
+        grep -E -- "$1" "$KMES_SCRATCH/files"
+    fi
 }
