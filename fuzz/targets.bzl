@@ -136,7 +136,8 @@ def _canary(name, source, main, dictionary):
         args.append("fuzz/" + dictionary)
     native.sh_test(
         name = name + "_canary_test",
-        size = "medium",
+        # Up to twenty seeds.
+        size = "large",
         srcs = ["canaries_test.sh"],
         args = args,
         data = data + native.glob(["corpora/" + name + "/**"]),
