@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -18,14 +17,11 @@
 #include <fstream>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <thread>
 
 #include "kmes/user/futex.h"
-#include "kmes/user/producer.h"
-#include "kmes/user/reader_set.h"
-#include "kmes/user/test_support.h"
+#include "kmes/user/reader_set_testing.h"
 #include "kmes/user/under_tsan.h"
 
 namespace {
@@ -108,7 +104,6 @@ ssize_t __wrap_write(int fd, const void* bytes, size_t count) {
 namespace kmes {
 namespace {
 
-constexpr uint64_t k64KiB = 64 << 10;
 constexpr uint64_t kLongNs = 3600'000'000'000;
 
 bool is_readable(int fd) {
@@ -121,22 +116,13 @@ int patience_ms() {
     return static_cast<int>(patience_ns() / 1'000'000);
 }
 
-class HandleTest : public testing::Test {
+class HandleTest : public ReaderSetTest {
   protected:
-    void SetUp() override { setenv("KMES_SOCKET", address_.c_str(), 1); }
     void TearDown() override {
         armed_place = nullptr;
         has_no_waitv = false;
         is_done = false;
-        kmes_reader_set_close(set_);
-        unsetenv("KMES_SOCKET");
-    }
-
-    void start(unsigned cpus) {
-        producer_.reset();
-        producer_ = std::make_unique<Producer>(test_options(cpus));
-        ASSERT_EQ(0, producer_->start_without_registry());
-        producer_->serve(address_);
+        ReaderSetTest::TearDown();
     }
 
     void open(const kmes_reader_set_options& options = {}) {
@@ -147,24 +133,10 @@ class HandleTest : public testing::Test {
         ASSERT_LE(0, fd_);
     }
 
-    void emit(unsigned cpu, int count = 1) {
-        for (int i = 0; i < count; i++) ASSERT_EQ(0, producer_->emit(cpu, "t"));
-    }
-
-    static int on_event(void* context, const kmes_event_view* view) {
-        auto* self = static_cast<HandleTest*>(context);
-
-        EXPECT_EQ(self->last_[view->cpu_id] + 1, view->sequence);
-        self->last_[view->cpu_id] = view->sequence;
-        return 0;
-    }
-    int consume(unsigned most = 0) { return kmes_reader_set_consume(set_, most, on_event, this); }
-
     // Waits until the thread owns the readers, and has asked every CPU for a wake.
     void drain_and_wait_for_sleep() {
         ASSERT_LE(0, consume());
-        ASSERT_TRUE(
-            comes_true([this] { return asking_cpus(*producer_) == kmes_reader_set_cpus(set_); }));
+        ASSERT_TRUE(comes_true([this] { return is_set_asleep(); }));
     }
 
     // Events up to `sequence` of `cpu` come, each only after the handle was readable.
@@ -177,12 +149,7 @@ class HandleTest : public testing::Test {
         }
     }
 
-    TemporaryFolder folder_;
-    std::string address_ = folder_.path("socket");
-    std::unique_ptr<Producer> producer_;
-    kmes_reader_set* set_ = nullptr;
     int fd_ = -1;
-    std::map<unsigned, uint64_t> last_;
 };
 
 TEST_F(HandleTest, IsReadableUntilACallFindsNothing) {
