@@ -27,7 +27,13 @@ def kmes_cc_library(name, srcs = [], copts = KMES_CXX_COPTS, join = False, alone
 def kmes_cc_binary(name, copts = KMES_CXX_COPTS, **kwargs):
     cc_binary(name = name, copts = copts, **kwargs)
 
-def kmes_cc_test(name, srcs = None, copts = KMES_CXX_COPTS, deps = [], **kwargs):
+def kmes_cc_test(
+        name,
+        srcs = None,
+        copts = KMES_CXX_COPTS,
+        deps = [],
+        linkstatic = True,
+        **kwargs):
     """A test with GoogleTest, whose main() is in //tools/libs:gtest.
 
     Args:
@@ -35,6 +41,8 @@ def kmes_cc_test(name, srcs = None, copts = KMES_CXX_COPTS, deps = [], **kwargs)
       srcs: sources; NAME.cc where there are none
       copts: options of the compiler
       deps: libraries besides GoogleTest
+      linkstatic: False where a preloaded library replaces one of the test. One program takes less
+        time to link and to load than a shared library for each library of the tree.
       **kwargs: those of cc_test
     """
     srcs = srcs or [name + ".cc"]
@@ -43,6 +51,7 @@ def kmes_cc_test(name, srcs = None, copts = KMES_CXX_COPTS, deps = [], **kwargs)
         name = name,
         srcs = srcs,
         copts = copts + precompiled.copts,
+        linkstatic = linkstatic,
         deps = deps + ["//tools/libs:gtest"] + precompiled.deps,
         **kwargs
     )
