@@ -43,6 +43,9 @@ def binding_suite_test(name, command, data, toolchain = []):
         srcs = ["//conformance/testees:foreign_test.sh"],
         args = [name] + ["$(rootpath %s)" % label for label in toolchain] +
                ["--filter=" + case for case in _CASES] + ["--"] + command,
-        data = data + toolchain + ["//conformance:kmes-conformance"],
+        data = data + toolchain + [
+            "//conformance:kmes-conformance",
+            "//tools:share",
+        ],
         tags = ONE_CONFIGURATION,
     )

@@ -471,11 +471,64 @@ E2
     has "$OUT" 'PASS default //kmes:event_test 1.3s'
     has "$OUT" 'PASS asan //conformance/oracle:judge_test 12.0s'
     last "$OUT" '6 passed, 0 failed'
-    lines "$CALLS" 2
+    lines "$CALLS" 3
     like "$CALLS" '^bazel test .*--config=asan .*//\.\.\.$'
     FAKE_CI=true kmes 0 test default
     lines "$CALLS" 2
     like "$CALLS" '^bazel shutdown '
+}
+
+# A command with asan leaves most tests of default, and of tsan in conformance, to other days. A
+# part alone runs all of them.
+test_today() {
+    local day share number
+    bazel_says 0 <<'E2'
+//kmes:event_test                                                        PASSED in 1.3s
+
+Executed 1 out of 1 test: 1 test passes.
+E2
+    printf '//conformance/x:%s_test\n' d b e a c >"$TEST_TMPDIR/bazel-query"
+    kmes 0 test default asan tsan
+    like "$OUT" '^# default: [34] tests are for other days'
+    lines "$CALLS" 5
+    # The five have the numbers 1 to 5 in order, and today's share is that of the day modulo 4.
+    share=$(($(date +%s) / 86400 % 4)) number=0
+    for day in a b c d e; do
+        number=$((number + 1))
+        if [ $((number % 4)) -eq "$share" ]; then
+            like_not "$CALLS" "^bazel test .*--jobs=[0-9]+ -- .*-//conformance/x:${day}_test"
+        else
+            like "$CALLS" "^bazel test .*--jobs=[0-9]+ -- //\.\.\. .*-//conformance/x:${day}_test"
+        fi
+        if [ $((number % 4)) -eq $(((share + 2) % 4)) ]; then
+            like_not "$CALLS" "^bazel test .*--config=tsan .*-//conformance/x:${day}_test"
+        else
+            like "$CALLS" "^bazel test .*--config=tsan .*-//conformance/x:${day}_test"
+        fi
+    done
+    like_not "$CALLS" '^bazel test .*--config=asan .* -//'
+    # Alone, without asan, or with KMES_SHARE=1, everything runs.
+    local parts
+    for parts in default tsan 'default tsan'; do
+        # shellcheck disable=SC2086  # several words
+        kmes 0 test $parts
+        has_not "$CALLS" 'bazel query'
+        has_not "$CALLS" conformance/x
+    done
+    KMES_SHARE=1 kmes 0 test default asan tsan
+    has_not "$CALLS" 'bazel query'
+    like "$CALLS" '^bazel test .*--test_env=KMES_SHARE=1 '
+    KMES_SHARE=x kmes 2 test default asan
+    has "$ERR" "KMES_SHARE is a number from 1 to 1000, not 'x'"
+    lines "$CALLS" 0
+    # The planted bugs of the fuzzers have two shares.
+    kmes 0 test fuzz release
+    like "$OUT" '^# fuzz: [23] tests are for other days'
+    # Without the list of Bazel everything runs, and a line says why.
+    rm "$TEST_TMPDIR/bazel-query"
+    FAKE_QUERY='ERROR: words of query' kmes 0 test default asan
+    has "$OUT" '# default: all tests, because Bazel does not list them: ERROR: words of query'
+    has_not "$CALLS" conformance/x
 }
 
 # Bazel handles Ctrl-C and ends. The later parts must not begin.
@@ -895,6 +948,7 @@ test_ide
 test_tidy
 test_interrupt
 test_all_pass
+test_today
 test_targets
 test_count_is_kept
 test_failures_count

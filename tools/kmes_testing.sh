@@ -48,6 +48,13 @@ while [ "${1#--}" != "$1" ]; do shift; done
 [ -z "${BAZEL_INTERRUPTS-}" ] || kill -s INT "$PPID"
 case "$1" in
     info) echo "$CLONE/out" ;;
+    query)
+        if [ -n "${FAKE_QUERY-}" ]; then
+            echo "$FAKE_QUERY" >&2
+            exit 7
+        fi
+        cat "$TEST_TMPDIR/bazel-query" 2>/dev/null
+        ;;
     *)
         case "$*" in
             *' --local_test_jobs=1 '*)
@@ -143,6 +150,7 @@ fail() {
 has() { grep -qxF -- "$2" "$1" || fail "no line '$2' in ${1##*/}"; }
 has_not() { ! grep -qF -- "$2" "$1" || fail "'$2' is in ${1##*/}"; }
 like() { grep -qE -- "$2" "$1" || fail "no line like '$2' in ${1##*/}"; }
+like_not() { ! grep -qE -- "$2" "$1" || fail "a line is like '$2' in ${1##*/}"; }
 last() { [ "$(tail -n 1 "$1")" = "$2" ] || fail "the last line is not '$2'"; }
 lines() { [ "$(wc -l <"$1")" -eq "$2" ] || fail "not $2 lines in ${1##*/}"; }
 

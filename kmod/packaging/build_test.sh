@@ -13,9 +13,10 @@ REPOSITORY=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 readonly REPOSITORY
 FAILED=0
 NUMBER=0
-readonly SHARES=${KMES_SHARE:-1}
-DAY=$(($(date +%s) / 86400))
-readonly DAY
+source "$REPOSITORY/tools/lib/share.sh"
+SHARES=$(shares_or 1)
+SHARE=$(share_of_today "$SHARES")
+readonly SHARES SHARE
 
 kernels() {
     local build
@@ -29,7 +30,7 @@ try() {
     local name=$1 kernel=$2 tree
     shift 2
     NUMBER=$((NUMBER + 1))
-    [ $((NUMBER % SHARES)) -eq $((DAY % SHARES)) ] || return 0
+    [ $((NUMBER % SHARES)) -eq "$SHARE" ] || return 0
     tree=$(mktemp -d "$SCRATCH/build.XXXXXX")
     mkdir "$tree/kmes"
     cp "$REPOSITORY"/kmes/*.[ch] "$tree/kmes/"

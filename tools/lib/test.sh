@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 #
 # `tools/kmes test`: runs the style check, and all tests under each configuration. Prints one line
-# for each test, and the count. With targets, runs only those tests. Reads Bazel's summary.
+# for each test, and the count. With targets, runs only those tests. Several parts without targets
+# leave some tests to other days (today.sh). Reads Bazel's summary.
 
 # fuzz: the fuzzers find their planted bugs, and the coverage of the corpora; profile: the coverage
 # alone; release: the instructions of the released code; package: the static executable; browser:
@@ -37,6 +38,7 @@ test_command() {
     fi
     TESTS_PASSED=0
     TESTS_FAILED=0
+    choose_today "${parts[@]}" || return
     exit_by_signal
     run_parts "${parts[@]}"
     printf '%s passed, %s failed\n' "$TESTS_PASSED" "$TESTS_FAILED"
@@ -228,8 +230,7 @@ run_vm_part() {
 # run_packaging_test NAME: runs kmod/packaging/NAME_test.sh, and reports it in one line.
 run_packaging_test() {
     local log=$KMES_SCRATCH/packaging.log start=$SECONDS verdict=PASS
-    # Half of the module's builds each day.
-    KMES_SHARE=2 "$KMES_ROOT/kmod/packaging/$1_test.sh" >"$log" 2>&1 || verdict=FAIL
+    KMES_SHARE=$PACKAGING_SHARES "$KMES_ROOT/kmod/packaging/$1_test.sh" >"$log" 2>&1 || verdict=FAIL
     report_test "$verdict" vm "packaging/$1" "$((SECONDS - start))s"
     [ "$verdict" = PASS ] || show_log "$log"
 }
@@ -263,6 +264,7 @@ run_bazel_part() {
     local options=(--keep_going --nocache_test_results --test_output=summary --test_summary=short)
     # One more than the number of processors, because tests wait a quarter of their time.
     options+=("--jobs=$(($(nproc) + 1))")
+    [ -z "${KMES_SHARE-}" ] || options+=("--test_env=KMES_SHARE=$KMES_SHARE")
     # Targets that no sanitizer test needs are built once, without a sanitizer.
     [ "$part" = default ] || options+=("--config=$part" --build_tests_only)
     local targets=(${TEST_TARGETS[@]+"${TEST_TARGETS[@]}"})
@@ -270,6 +272,8 @@ run_bazel_part() {
         targets=(//...)
         [ "$part" != default ] || [ -z "${HAS_BROWSER_PART-}" ] || targets+=("-$HTML_TEST")
         [ "$part" != tsan ] || targets+=("${TSAN_TARGETS[@]}")
+        rest_today "$part"
+        targets+=(${RESTING[@]+"${RESTING[@]/#/-}"})
     fi
     printf '# %s: building and testing\n' "$part"
     local stamp=$KMES_SCRATCH/$part.stamp

@@ -4,14 +4,13 @@
 # chosen_test.sh "OPTIONS" NAME...: these correct consumers pass the suite with these options.
 # KMES_SHARE=N in the environment: runs one of N shards of the cases, another each day (UTC).
 set -uf
+. tools/lib/share.sh
+
 here=conformance/testees/correct
 options=$1
 shift
 status=0
-if [ "${KMES_SHARE:-1}" -gt 1 ]; then
-    export TEST_TOTAL_SHARDS="$KMES_SHARE"
-    export TEST_SHARD_INDEX="$(($(date +%s) / 86400 % KMES_SHARE))"
-fi
+take_shard_of_today
 for name in "$@"; do
     # shellcheck disable=SC2086  # several words
     conformance/kmes-conformance --explore off $options -- "$here/$name.program" || status=1
