@@ -307,8 +307,9 @@ std::vector<std::string> functions_of(const std::string& path) {
 TEST(Calls, FunctionsAreFoundInScopesOfAnyLanguage) {
     EXPECT_THAT(functions_of(testdata("scopes")),
                 ElementsAre("atomicLoad*", "in_union", "in_interface*", "in_class*", "in_structure",
-                            "in_enumeration*", "in_namespace", "next", "load*", "next", "eqeq_",
-                            "copyMem*", "wait", "begin__", "end__x64_9z", "read__u64_1"));
+                            "in_enumeration*", "in_namespace", "next", "load*", "next",
+                            "==", "copyMem*", "wait", "begin__", "end__x64_9z", "read__u64_1",
+                            "[]=", "..<", "tail=", "at", "eq_"));
 }
 
 // Frames of a damaged file may be wrong, but reading them must end without a crash.

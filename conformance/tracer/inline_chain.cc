@@ -61,9 +61,42 @@ std::string_view without_module_of_nim(std::string_view name) {
     return is_number ? name.substr(0, module) : name;
 }
 
+// Returns the character that Nim has written as the word at the beginning of `text`, and the length
+// of the word. Length 0: there is none.
+std::pair<char, size_t> character_of_nim(std::string_view text) {
+    constexpr std::pair<std::string_view, char> kWords[] = {
+        {"amp", '&'},    {"at", '@'},    {"backslash", '\\'}, {"bar", '|'},   {"colon", ':'},
+        {"dollar", '$'}, {"dot", '.'},   {"emark", '!'},      {"eq", '='},    {"gt", '>'},
+        {"lt", '<'},     {"minus", '-'}, {"percent", '%'},    {"plus", '+'},  {"qmark", '?'},
+        {"roof", '^'},   {"slash", '/'}, {"star", '*'},       {"tilde", '~'}, {"X5B", '['},
+        {"X5D", ']'}};
+    for (const auto& [word, character] : kWords)
+        if (text.starts_with(word)) return {character, word.size()};
+    return {};
+}
+
+// Returns `==` of `eqeq_`, and `tail=` of `taileq_`. Nim writes special characters as words, and
+// then a `_` after the name.
+std::string with_operators_of_nim(std::string_view name) {
+    if (!name.ends_with('_')) return std::string(name);
+    const std::string_view words = name.substr(0, name.size() - 1);
+    std::string result;
+    for (std::string_view rest = words; !rest.empty();) {
+        const auto [character, length] = character_of_nim(rest);
+        if (length == 0) {
+            const bool is_setter = words.size() > 2 && words.ends_with("eq");
+            return is_setter ? std::string(words.substr(0, words.size() - 2)) + "="
+                             : std::string(name);
+        }
+        result += character;
+        rest.remove_prefix(length);
+    }
+    return result.empty() ? std::string(name) : result;
+}
+
 // The name without package, receiver and template arguments.
 std::string short_name(std::string_view name, int language, bool is_nim) {
-    if (is_nim) name = without_module_of_nim(name);
+    if (is_nim) return with_operators_of_nim(without_module_of_nim(name)).substr(0, kLongestName);
     // LDC writes `core.atomic.atomicLoad!(2, ulong).atomicLoad`, GNAT `ring__next`.
     if (language == DW_LANG_Go || language == DW_LANG_D) name = name.substr(name.rfind('.') + 1);
     if (const size_t at = name.rfind("__"); is_ada(language) && at != name.npos)

@@ -45,7 +45,12 @@
     scope(13, TAG_NAMESPACE, "wait__consumer_403", "/author/nimcache/@mconsumer.nim.c") \
     scope(14, TAG_NAMESPACE, "begin__", "/author/consumer.nim") \
     scope(15, TAG_NAMESPACE, "end__x64_9z", "/author/consumer.nim") \
-    scope(16, TAG_NAMESPACE, "read__u64_1", "/author/ring.c")
+    scope(16, TAG_NAMESPACE, "read__u64_1", "/author/ring.c") \
+    scope(17, TAG_NAMESPACE, "X5BX5Deq___ring_19", "/author/ring.nim") \
+    scope(18, TAG_NAMESPACE, "dotdotlt___ring_56", "/author/ring.nim") \
+    scope(19, TAG_NAMESPACE, "taileq___ring_27", "/author/ring.nim") \
+    scope(20, TAG_NAMESPACE, "at__ring_60", "/author/ring.nim") \
+    scope(21, TAG_NAMESPACE, "eq_", "/author/ring.c")
 
 #define CODE(number, tag, function, source) \
     .file number source; \
