@@ -471,7 +471,7 @@ E2
     has "$OUT" 'PASS default //kmes:event_test 1.3s'
     has "$OUT" 'PASS asan //conformance/oracle:judge_test 12.0s'
     last "$OUT" '6 passed, 0 failed'
-    lines "$CALLS" 3
+    lines "$CALLS" 4
     like "$CALLS" '^bazel test .*--config=asan .*//\.\.\.$'
     FAKE_CI=true kmes 0 test default
     lines "$CALLS" 2
@@ -481,16 +481,21 @@ E2
 # A command with asan leaves most tests of default, and of tsan in conformance, to other days. A
 # part alone runs all of them.
 test_today() {
-    local day share number
+    local day share number long
     bazel_says 0 <<'E2'
 //kmes:event_test                                                        PASSED in 1.3s
 
 Executed 1 out of 1 test: 1 test passes.
 E2
     printf '//conformance/x:%s_test\n' d b e a c >"$TEST_TMPDIR/bazel-query"
+    printf '//props/x:%s_test\n' m n >"$TEST_TMPDIR/bazel-query-long"
     kmes 0 test default asan tsan
-    like "$OUT" '^# default: [34] tests are for other days'
-    lines "$CALLS" 5
+    like "$OUT" '^# default: [45] tests are for other days'
+    # One of the two long tests runs today.
+    long=m
+    [ $(($(date +%s) / 86400 % 2)) -eq 0 ] || long=n
+    like "$CALLS" "^bazel test .* -- //\.\.\. -//props/x:${long}_test "
+    lines "$CALLS" 6
     # The five have the numbers 1 to 5 in order, and today's share is that of the day modulo 4.
     share=$(($(date +%s) / 86400 % 4)) number=0
     for day in a b c d e; do
@@ -507,14 +512,15 @@ E2
         fi
     done
     like_not "$CALLS" '^bazel test .*--config=asan .* -//'
-    # Alone, without asan, or with KMES_SHARE=1, everything runs.
-    local parts
-    for parts in default tsan 'default tsan'; do
-        # shellcheck disable=SC2086  # several words
-        kmes 0 test $parts
-        has_not "$CALLS" 'bazel query'
-        has_not "$CALLS" conformance/x
+    # Alone, or with KMES_SHARE=1, everything runs. Without asan, all but the long tests do.
+    for day in default tsan; do
+        kmes 0 test "$day"
+        lines "$CALLS" 1
+        has_not "$CALLS" /x:
     done
+    kmes 0 test default tsan
+    has_not "$CALLS" conformance/x
+    like "$CALLS" '-//props/x:[mn]_test$'
     KMES_SHARE=1 kmes 0 test default asan tsan
     has_not "$CALLS" 'bazel query'
     like "$CALLS" '^bazel test .*--test_env=KMES_SHARE=1 '
@@ -525,7 +531,7 @@ E2
     kmes 0 test fuzz release
     like "$OUT" '^# fuzz: [23] tests are for other days'
     # Without the list of Bazel everything runs, and a line says why.
-    rm "$TEST_TMPDIR/bazel-query"
+    rm "$TEST_TMPDIR/bazel-query" "$TEST_TMPDIR/bazel-query-long"
     FAKE_QUERY='ERROR: words of query' kmes 0 test default asan
     has "$OUT" '# default: all tests, because Bazel does not list them: ERROR: words of query'
     has_not "$CALLS" conformance/x

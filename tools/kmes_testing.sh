@@ -53,7 +53,10 @@ case "$1" in
             echo "$FAKE_QUERY" >&2
             exit 7
         fi
-        cat "$TEST_TMPDIR/bazel-query" 2>/dev/null
+        case "$*" in
+            *one-day-in-two*) cat "$TEST_TMPDIR/bazel-query-long" 2>/dev/null ;;
+            *) cat "$TEST_TMPDIR/bazel-query" 2>/dev/null ;;
+        esac
         ;;
     *)
         case "$*" in

@@ -8,3 +8,7 @@ ONE_CONFIGURATION = [
     "no-tsan",
     "no-ubsan",
 ]
+
+# For a long test that `tools/kmes test` runs every second day if it runs several parts
+# (tools/lib/today.sh). Not for a test with KMES_SHARE in its `env`.
+ONE_DAY_IN_TWO = ["one-day-in-two"]
