@@ -14,6 +14,7 @@ readonly CORE='^kmes/[^/:]*\.[ch]:'
 readonly SEAM='^kmes/(order|platform)\.h:'
 
 all_rules() {
+    grep -vE -- "$LICENSE_TEXTS" "$KMES_SCRATCH/files" >"$KMES_SCRATCH/own_files"
     rule_formatted
     rule_line_length
     rule_function_length
@@ -58,13 +59,18 @@ say() {
 
 # on_files COMMAND...: runs COMMAND with the names of the standard input as arguments.
 on_files() {
-    tr '\n' '\0' | xargs -0 -r "$@"
+    xargs -d '\n' -r "$@"
+}
+
+# own_files PATTERN: prints the names that match, except license texts.
+own_files() {
+    grep -E -- "$1" "$KMES_SCRATCH/own_files"
 }
 
 # text_lines PATTERN: prints lines of text files that match, as `file:line:text`, except license
 # texts.
 text_lines() {
-    files . "$LICENSE_TEXTS" | on_files grep -InHE -e "$1" --
+    own_files . | on_files grep -InHE -e "$1" --
 }
 
 rule_formatted() {
@@ -86,7 +92,7 @@ rule_formatted() {
 }
 
 rule_line_length() {
-    files "$CODE_FILES" '\.bazelrc$' | LC_ALL=C.UTF-8 on_files grep -nHE '^.{101,}$' -- |
+    files "$CODE_FILES" | grep -v '\.bazelrc$' | LC_ALL=C.UTF-8 on_files grep -nHE '^.{101,}$' -- |
         sed -E 's|^([^:]*:[0-9]+):.*|\1: longer than 100 characters; break it|'
 }
 
@@ -97,7 +103,7 @@ rule_function_length() {
 # The license of a file by its folder (LICENSE), in its first line. It is in the second if `#!` or
 # another line must be the first.
 rule_license() {
-    files . "$LICENSE_TEXTS" | on_files awk -v code_files="$CODE_FILES" '
+    own_files . | on_files awk -v code_files="$CODE_FILES" '
         function right_one() {
             if (file ~ /^kmes\//) return "GPL-2.0-only OR MIT"
             if (file ~ /^kmod\/uapi\//) return "GPL-2.0 WITH Linux-syscall-note"
@@ -246,47 +252,43 @@ rule_machine_paths() {
 
 # Documents: 100 characters a line, or one sentence a line. A row of a table is one line.
 rule_document_lines() {
-    files '\.md$' "$LICENSE_TEXTS" | LC_ALL=C.UTF-8 on_files grep -nHE '^[^|].{100,}$' -- |
+    own_files '\.md$' | LC_ALL=C.UTF-8 on_files grep -nHE '^[^|].{100,}$' -- |
         grep -E '[.!?] +[A-Z`*]' | sed -E 's/^([^:]*:[0-9]+):.*/\1/' |
         sed 's/$/: longer than 100 characters; break it, or write one sentence a line/'
 }
 
-# prose PATTERN: prints matching lines of documents and comments, without regard to case.
-prose() {
-    files '\.md$' "$LICENSE_TEXTS" | on_files grep -inHE -e "$1" --
-    # The Promela models have C's comments. Text is what follows the sign of a comment.
-    files '\.(c|h|cc|cpp|hpp|go|rs|pml)$' | on_files grep -inHE -e "(//|/\\*|^ *\\*).*($1)" --
-    files '\.(py|sh|awk|bzl|bazel)$|^\.bazelrc$' | on_files grep -inHE -e "#.*($1)" --
-}
-
-# words_of FILE COMMAND: prints the lines that COMMAND finds for each pattern of FILE, with the
-# better word. First searches all patterns at once, which is fast and usually finds none.
+# words_of LIST TEXTS: prints the lines of TEXTS (`file:line:text`) with a word of LIST, without
+# regard to case, and with the better word. First searches all patterns at once, which is fast and
+# usually finds none.
 words_of() {
-    local pattern instead any
-    any=$(awk -F'\t' '!/^#/ && NF == 2 { printf "%s%s", many++ ? "|" : "", $1 }' \
-        "$KMES_ROOT/tools/check/$1")
-    [ -n "$("$2" "$any")" ] || return 0
+    local list=$KMES_ROOT/tools/check/$1 found=$KMES_SCRATCH/found pattern instead any
+    any=$(awk -F'\t' '!/^#/ && NF == 2 { printf "%s%s", many++ ? "|" : "", $1 }' "$list")
+    grep -aiE -e "^[^:]*:[0-9]*:.*($any)" "$2" >"$found" || return 0
     while IFS=$'\t' read -r pattern instead; do
         case "$pattern" in '#'* | '') continue ;; esac
-        "$2" "$pattern" | say "write this in other words ($instead)"
-    done <"$KMES_ROOT/tools/check/$1"
+        grep -aiE -e "^[^:]*:[0-9]*:.*($pattern)" "$found" |
+            say "write this in other words ($instead)"
+    done <"$list"
 }
 
-# The words of tools/check/words.txt.
+# The words of tools/check/words.txt. A text is a line of a document, or a comment.
 rule_words() {
-    words_of words.txt prose
+    local texts=$KMES_SCRATCH/texts
+    {
+        own_files '\.md$' | LC_ALL=C on_files grep -nHE . --
+        # The Promela models have C's comments.
+        files '\.(c|h|cc|cpp|hpp|go|rs|pml)$' |
+            LC_ALL=C on_files grep -noHE '(//|/\*|^ *\*).*' --
+        files '\.(py|sh|awk|bzl|bazel)$|^\.bazelrc$' | LC_ALL=C on_files grep -noHE '#.*' --
+    } >"$texts"
+    words_of words.txt "$texts"
 }
 
-# in_documents PATTERN: prints matching lines of the documents' prose, without regard to case.
-in_documents() {
-    grep -iE -e "^[^:]*:[0-9]*:.*($1)" "$KMES_SCRATCH/prose"
-}
-
-# The words of tools/check/document_words.txt.
+# The words of tools/check/document_words.txt. A text is a line of a document without its code.
 rule_document_words() {
-    files '\.md$' "$LICENSE_TEXTS" |
-        on_files awk -f "$KMES_ROOT/tools/check/prose.awk" >"$KMES_SCRATCH/prose"
-    words_of document_words.txt in_documents
+    local texts=$KMES_SCRATCH/texts
+    own_files '\.md$' | on_files awk -f "$KMES_ROOT/tools/check/prose.awk" >"$texts"
+    words_of document_words.txt "$texts"
 }
 
 # A sentence begins with its subject. The rule checks only sentences at the beginning of a line or
@@ -294,7 +296,7 @@ rule_document_words() {
 rule_sentences() {
     local start='(Of|Behind) an? ' comment='(//|/\*|^ *\*)'
     {
-        files '\.md$' "$LICENSE_TEXTS" |
+        own_files '\.md$' |
             on_files grep -nHE -e "^([-*] |[0-9]+\\. )?$start" -e "[.:] $start" --
         files '\.(c|h|cc|cpp|hpp|go|rs|pml)$' |
             on_files grep -nHE -e "$comment $start" -e "$comment.*[.:] $start" --
@@ -305,7 +307,7 @@ rule_sentences() {
 
 # Sentences of documents have at most 25 words.
 rule_sentence_length() {
-    files '\.md$' "$LICENSE_TEXTS" |
+    own_files '\.md$' |
         on_files awk -v most=25 -f "$KMES_ROOT/tools/check/sentences.awk"
 }
 

@@ -44,8 +44,8 @@ check_tree() {
         return "$STATUS_SETUP"
     fi
     # The code of all C and C++ files without comments and strings, once for all rules.
-    (cd -- "$CHECK_ROOT" && files '\.(c|h|cc|cpp|hpp)$' | tr '\n' '\0' |
-        LC_ALL=C xargs -0 -r awk -f "$KMES_ROOT/tools/check/code.awk") >"$KMES_SCRATCH/code"
+    (cd -- "$CHECK_ROOT" && files '\.(c|h|cc|cpp|hpp)$' |
+        LC_ALL=C xargs -d '\n' -r awk -f "$KMES_ROOT/tools/check/code.awk") >"$KMES_SCRATCH/code"
     (
         cd -- "$CHECK_ROOT" || exit
         source "$KMES_ROOT/tools/check/rules.sh"
@@ -65,11 +65,7 @@ check_tree() {
 # Returns whether clang-tidy can check the tree of the current folder.
 can_tidy() { [ -f .clang-tidy ] && command -v "$CLANG_TIDY" >/dev/null; }
 
-# files PATTERN [NOT_PATTERN]: prints the names of the tree's files that match.
+# files PATTERN: prints the names of the tree's files that match.
 files() {
-    if [ $# -gt 1 ]; then
-        grep -E -- "$1" "$KMES_SCRATCH/files" | grep -vE -- "$2"
-    else
-        grep -E -- "$1" "$KMES_SCRATCH/files"
-    fi
+    grep -E -- "$1" "$KMES_SCRATCH/files"
 }
