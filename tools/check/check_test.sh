@@ -187,8 +187,13 @@ int  two_spaces;" '2: not formatted; tools/kmes fmt does it'
     bad line_length "101 characters" conformance/oracle/oracle.h "// $(repeat a 98)" \
         '1: longer than 100 characters; break it'
     good line_length "100 characters, not bytes" conformance/oracle/oracle.h "// $(repeat é 97)"
+    good line_length "options of Bazel" .bazelrc "$MIT_BUILD
+build --copt=$(repeat a 100)"
     bad unfinished "in code" kmes/ring.c "// TO""DO: later" '1: unfinished; *'
     bad unfinished "in a document" README.md "FIX""ME" '1: unfinished; *'
+    bad unfinished "in a file whose name has a space" 'docs/two words.md' "FIX""ME" \
+        '1: unfinished; *'
+    good unfinished "in the text of a license" LICENSES/MIT.txt "FIX""ME"
     good unfinished "a longer word" README.md "mktemp XX""XX"
     bad conflict_marks "the upper mark" README.md "<<""<<<<< HEAD" '1: a conflict of a merge: *'
     bad conflict_marks "the lower mark" README.md ">>"">>>>> main" '1: a conflict of a merge: *'
