@@ -481,7 +481,7 @@ E2
 # A command with asan leaves most tests of default, and of tsan in conformance, to other days. A
 # part alone runs all of them.
 test_today() {
-    local day share number long
+    local name part share number long
     bazel_says 0 <<'E2'
 //kmes:event_test                                                        PASSED in 1.3s
 
@@ -498,23 +498,23 @@ E2
     lines "$CALLS" 6
     # The five have the numbers 1 to 5 in order, and today's share is that of the day modulo 4.
     share=$(($(date +%s) / 86400 % 4)) number=0
-    for day in a b c d e; do
+    for name in a b c d e; do
         number=$((number + 1))
         if [ $((number % 4)) -eq "$share" ]; then
-            like_not "$CALLS" "^bazel test .*--jobs=[0-9]+ -- .*-//conformance/x:${day}_test"
+            like_not "$CALLS" "^bazel test .*--jobs=[0-9]+ -- .*-//conformance/x:${name}_test"
         else
-            like "$CALLS" "^bazel test .*--jobs=[0-9]+ -- //\.\.\. .*-//conformance/x:${day}_test"
+            like "$CALLS" "^bazel test .*--jobs=[0-9]+ -- //\.\.\. .*-//conformance/x:${name}_test"
         fi
         if [ $((number % 4)) -eq $(((share + 2) % 4)) ]; then
-            like_not "$CALLS" "^bazel test .*--config=tsan .*-//conformance/x:${day}_test"
+            like_not "$CALLS" "^bazel test .*--config=tsan .*-//conformance/x:${name}_test"
         else
-            like "$CALLS" "^bazel test .*--config=tsan .*-//conformance/x:${day}_test"
+            like "$CALLS" "^bazel test .*--config=tsan .*-//conformance/x:${name}_test"
         fi
     done
     like_not "$CALLS" '^bazel test .*--config=asan .* -//'
     # Alone, or with KMES_SHARE=1, everything runs. Without asan, all but the long tests do.
-    for day in default tsan; do
-        kmes 0 test "$day"
+    for part in default tsan; do
+        kmes 0 test "$part"
         lines "$CALLS" 1
         has_not "$CALLS" /x:
     done

@@ -136,7 +136,7 @@ expect_all_rules() {
     for rule in "${!rules_with_rows[@]}"; do fail "rule_$rule: rules.sh does not have it"; done
 }
 
-# repeat TEXT COUNT: prints TEXT so many times.
+# repeat TEXT COUNT: prints TEXT COUNT times.
 repeat() {
     local spaces
     printf -v spaces '%*s' "$2" ''

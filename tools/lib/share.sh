@@ -23,13 +23,12 @@ share_of_today() {
 }
 
 # take_shard_of_today: chooses today's shard of the cases for the suite, if there is more than one.
+# Otherwise the shard that the environment names, if any, stays.
 take_shard_of_today() {
-    TEST_TOTAL_SHARDS=$(shares_or 1) || exit
-    TEST_SHARD_INDEX=$(share_of_today "$TEST_TOTAL_SHARDS")
-    if [ "$TEST_TOTAL_SHARDS" -eq 1 ]; then
-        unset TEST_TOTAL_SHARDS TEST_SHARD_INDEX
-        return
-    fi
+    shares=$(shares_or 1) || exit
+    [ "$shares" -gt 1 ] || return 0
+    TEST_TOTAL_SHARDS=$shares
+    TEST_SHARD_INDEX=$(share_of_today "$shares")
     export TEST_TOTAL_SHARDS TEST_SHARD_INDEX
     echo "shard $TEST_SHARD_INDEX of $TEST_TOTAL_SHARDS, today's"
 }
