@@ -250,28 +250,27 @@ Steps acted_elsewhere(const Steps& actions) {
 }
 
 const Row kSeveralCpuRows[] = {
-    {{"5.1.1/two-cpus-in-the-middle", Level::must, "5.1.1",
-      "two events of two CPUs at the same time",
+    {{"5.1.1/two-cpus-in-the-middle", Level::must, "two events of two CPUs at the same time",
       "Hold the thread that reads an event of CPU 0 at an access to its data, and at each access "
       "to the metadata in turn. Emit events of CPU 1 meanwhile.",
       kWholeOnEach},
      held_in_events(3 * kPageBytes - 100, kPointsOfAnEvent),
      kTwoHeld},
-    {{"5.1.1/two-cpus-in-the-middle-of-a-lap", Level::must, "5.1.1",
+    {{"5.1.1/two-cpus-in-the-middle-of-a-lap", Level::must,
       "a lap of one CPU while another is far ahead",
       "Play 5.1.1/two-cpus-in-the-middle, with positions of CPU 1 from 2^40 on. Overwrite CPU 0's "
       "buffer before its thread continues.",
       "The consumer continues at CPU 0's own tail_pos, and shares nothing between the CPUs."},
      held_in_events(3 * kPageBytes - 100, kPointsOfAnEvent, {Lap{}}),
      {.cpus = 2, .position = 0, .position_step = std::uint64_t{1} << 40, .shortened_waits = true}},
-    {{"5.1.1/two-cpus-in-the-middle-of-large-events", Level::must, "5.1.1",
+    {{"5.1.1/two-cpus-in-the-middle-of-large-events", Level::must,
       "two large events of two CPUs at the same time",
       "Hold the thread that reads an event of 1.5 MiB of CPU 0 at its first page, a middle page "
       "and the last. Emit such events of CPU 1 meanwhile.",
       kWholeOnEach},
      held_in_events(kMebibyte + kMebibyte / 2, {{1, 1}, {200, 1}, {383, 1}}),
      {.cpus = 2, .capacity = 4 * kMebibyte, .shortened_waits = true}},
-    {{"5.1.1/two-cpus-in-the-middle-of-long-types", Level::must, "5.1.1",
+    {{"5.1.1/two-cpus-in-the-middle-of-long-types", Level::must,
       "two long types of two CPUs at the same time",
       "Hold the thread that reads an event of CPU 0 in the middle of its type of 300, 5000 or "
       "60,000 bytes. Emit one with a type as long on CPU 1 meanwhile.",
@@ -279,27 +278,24 @@ const Row kSeveralCpuRows[] = {
      {held_in_type(300, {2, 1}), held_in_type(300, {2, 20}), held_in_type(5000, {2, 1}),
       held_in_type(5000, {3, 1}), held_in_type(5000, {2, 100}), held_in_type(60'000, {3, 1})},
      {.cpus = 2, .capacity = 256 * kKibibyte}},
-    {{"5.1.1/many-cpus-in-the-middle", Level::must, "5.1.1",
-      "events of eighteen CPUs at the same time",
+    {{"5.1.1/many-cpus-in-the-middle", Level::must, "events of eighteen CPUs at the same time",
       "Hold the thread that reads an event of CPU 0 at an access to its data, and to the "
       "metadata. Emit events of seventeen other CPUs meanwhile.",
       kWholeOnEach},
      {held_beside_many({1, 1}), held_beside_many({3, 1}), held_beside_many({0, 3}),
       held_beside_many({0, 4})},
      {.cpus = kManyCpus, .shortened_waits = true}},
-    {{"5.1.1/two-cpus-go-to-sleep", Level::must, "5.1.1",
-      "two CPUs that go to sleep at the same time",
+    {{"5.1.1/two-cpus-go-to-sleep", Level::must, "two CPUs that go to sleep at the same time",
       "Hold the thread of CPU 0 after each of its accesses before it sleeps. Wake CPU 1 with an "
       "event, let it sleep again with another counter, and emit an event of CPU 0.",
       "The consumer sleeps with each CPU's own counter, and shares nothing between the CPUs."},
      two_go_to_sleep},
-    {{"5.1.8.3/two-cpus-change-buffers", Level::must, "5.1.8.3",
-      "new buffers of two CPUs at the same time",
+    {{"5.1.8.3/two-cpus-change-buffers", Level::must, "new buffers of two CPUs at the same time",
       "Hold the thread that moves to CPU 0's new buffer at each of its accesses to it in turn. "
       "Let CPU 1 move to its own meanwhile.",
       "The consumer continues each CPU where it was, and shares nothing between the CPUs."},
      in_the_middle_of_a_change},
-    {{"5.1.8.3/one-cpu-is-two-changes-behind", Level::must, "5.1.8.3",
+    {{"5.1.8.3/one-cpu-is-two-changes-behind", Level::must,
       "two changes of one CPU before one of another",
       "Hold the thread of CPU 0 at each of its first accesses to the metadata page in turn. "
       "Replace all buffers twice by larger ones, and let CPU 1 move to its own meanwhile.",
@@ -308,14 +304,14 @@ const Row kSeveralCpuRows[] = {
 };
 
 const Row kOtherCpuRows[] = {
-    {{"5.1.1/event-elsewhere-at-every-step", Level::erratum, "5.1.1",
+    {{"5.1.1/event-elsewhere-at-every-step", Level::erratum,
       "an event on another CPU at every step",
       "Wake the consumer with an event of one CPU. Before each access to the metadata of any CPU "
       "in turn, emit an event of another CPU.",
       "The consumer checks every CPU that it sleeps for once more before it sleeps (E2)."},
      acted_elsewhere({Emit{1, 70}}),
      {.cpus = 3, .nudging = false}},
-    {{"5.1.1/events-everywhere-at-every-step", Level::erratum, "5.1.1",
+    {{"5.1.1/events-everywhere-at-every-step", Level::erratum,
       "the same event on all CPUs at every step",
       "Give all CPUs the same positions. Wake the consumer with an event on each. Before each "
       "access to the metadata of any CPU in turn, emit an event of the same size on each.",
@@ -323,8 +319,7 @@ const Row kOtherCpuRows[] = {
      {BeforeAccessTo{
          .wake = {EmitEverywhere{1, 70}}, .actions = {EmitEverywhere{1, 70}}, .cpus = {}}},
      {.position = 0}},
-    {{"E3/swap-elsewhere-at-every-step", Level::erratum, "E3",
-      "a resize of another CPU at every step",
+    {{"E3/swap-elsewhere-at-every-step", Level::erratum, "a resize of another CPU at every step",
       "Wake the consumer with an event of one CPU. Before each access to the metadata of any CPU "
       "in turn, replace the buffer of another CPU and emit an event in the new one.",
       "The consumer checks the generation of every CPU that it sleeps for once more before it "

@@ -187,30 +187,26 @@ CaseOutcome attach_in_the_boot_phase(Stage& stage) {
 }
 
 const Row kInterruptedAttachRows[] = {
-    {"5.1.2/attach-in-the-boot-phase", must, "5.1.2", "an attach before the hand-over",
-     in_layout(
-         "Start the consumer in the boot phase. Answer kmes_attach with {} until the last CPU "
-         "is handed over. Emit events before, between and after.",
-         name_of_error_before_rings()),
-     "The consumer tries again until it succeeds and delivers what survives, or exits with a "
-     "non-zero status.",
+    {{"5.1.2/attach-in-the-boot-phase", must, "an attach before the hand-over",
+      in_layout(
+          "Start the consumer in the boot phase. Answer kmes_attach with {} until the last CPU "
+          "is handed over. Emit events before, between and after.",
+          name_of_error_before_rings()),
+      "The consumer tries again until it succeeds and delivers what survives, or exits with a "
+      "non-zero status."},
      attach_in_the_boot_phase},
-    {"E19/resize-at-every-step-of-an-attach",
-     erratum,
-     "E19",
-     "a resize at every step of an attach",
-     "While the consumer moves to a new buffer, replace that one, too: after each attach, after "
-     "the "
-     "mmap, before each access to the page in turn. Nudge retired buffers.",
-     "The consumer ends up in the current buffer, loses nothing and delivers nothing twice.",
+    {{"E19/resize-at-every-step-of-an-attach", erratum, "a resize at every step of an attach",
+      "While the consumer moves to a new buffer, replace that one, too: after each attach, after "
+      "the mmap, before each access to the page in turn. Nudge retired buffers.",
+      "The consumer ends up in the current buffer, loses nothing and delivers nothing twice."},
      {Asleep{}, resize_at_every_step_of_an_attach},
      {.cpus = 1, .before_start = {EmitEverywhere{3}}}},
-    {"E14/attaches-of-two-capacities", erratum, "E14", "two threads that attach at the same time",
-     "While two CPUs move to new buffers, hold one thread after each attach and mmap in turn, and "
-     "before each system call in between. Replace both buffers by larger or smaller ones, and let "
-     "another thread move on to those.",
-     "The consumer uses each buffer with the capacity of its own attach, and refuses and loses "
-     "nothing.",
+    {{"E14/attaches-of-two-capacities", erratum, "two threads that attach at the same time",
+      "While two CPUs move to new buffers, hold one thread after each attach and mmap in turn, and "
+      "before each system call in between. Replace both buffers by larger or smaller ones, and let "
+      "another thread move on to those.",
+      "The consumer uses each buffer with the capacity of its own attach, and refuses and loses "
+      "nothing."},
      attaches_of_two_capacities},
 };
 

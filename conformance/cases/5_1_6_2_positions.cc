@@ -41,12 +41,7 @@ Row positions_pass(std::string_view id, std::string_view title, std::string_view
     // With laps the border is between tail_pos and write_pos.
     const std::uint64_t to = in_laps ? border + 3000 : border - 130;
     const Steps actions = in_laps ? Steps{Lap{}} : Steps{Emit{1, 70}};
-    return {id,
-            must,
-            "5.1.6.2",
-            title,
-            description,
-            kAsOneNumber,
+    return {{id, must, title, description, kAsOneNumber},
             {Limited{{BeforeAccessTo{.wake = {Emit{}},
                                      .actions = actions,
                                      .before = {Asleep{}, EndIfRefused{}, MoveWritePos{to}}}}}},
@@ -110,14 +105,22 @@ void shrink_onto_the_last(Stage& stage) {
 }
 
 const Row kPositionRows[] = {
-    {"5.1.6.2/positions-beyond-32-bits", must, "5.1.6.2", "positions around 2^32",
-     "Let write_pos and tail_pos pass 2^32.", kOwnBytes, kPassBorder, begin_before(bit(32), 300)},
-    {"5.1.6.2/positions-beyond-31-bits", must, "5.1.6.2", "positions around 2^31",
-     "Let write_pos and tail_pos pass 2^31.", kOwnBytes, kPassBorder, begin_before(bit(31), 300)},
-    {"5.1.6.2/positions-beyond-63-bits", must, "5.1.6.2", "positions around 2^63",
-     "Let write_pos and tail_pos pass 2^63.", kOwnBytes, kPassBorder, begin_before(bit(63), 300)},
-    {"5.1.6.2/positions-near-the-top", must, "5.1.6.2", "positions just below 2^64",
-     "Keep write_pos and tail_pos just below 2^64.", kOwnBytes, kPassBorder, begin_before(0, 0, 8)},
+    {{"5.1.6.2/positions-beyond-32-bits", must, "positions around 2^32",
+      "Let write_pos and tail_pos pass 2^32.", kOwnBytes},
+     kPassBorder,
+     begin_before(bit(32), 300)},
+    {{"5.1.6.2/positions-beyond-31-bits", must, "positions around 2^31",
+      "Let write_pos and tail_pos pass 2^31.", kOwnBytes},
+     kPassBorder,
+     begin_before(bit(31), 300)},
+    {{"5.1.6.2/positions-beyond-63-bits", must, "positions around 2^63",
+      "Let write_pos and tail_pos pass 2^63.", kOwnBytes},
+     kPassBorder,
+     begin_before(bit(63), 300)},
+    {{"5.1.6.2/positions-near-the-top", must, "positions just below 2^64",
+      "Keep write_pos and tail_pos just below 2^64.", kOwnBytes},
+     kPassBorder,
+     begin_before(0, 0, 8)},
 };
 
 const Row kPositionStepRows[] = {
@@ -140,33 +143,24 @@ const Row kPositionStepRows[] = {
 };
 
 const Row kOldPositionRows[] = {
-    {"E11/positions-fit-by-chance",
-     erratum,
-     "E11",
-     "an old position that is valid in the new buffer",
-     "Shift the positions by 50 to 900 bytes either way at a resize. The old read position is "
-     "between the new tail_pos and write_pos.",
-     kFindsPlace,
+    {{"E11/positions-fit-by-chance", erratum, "an old position that is valid in the new buffer",
+      "Shift the positions by 50 to 900 bytes either way at a resize. The old read position is "
+      "between the new tail_pos and write_pos.",
+      kFindsPlace},
      {shift(50), shift(300), shift(900), shift(-300), shift(-600), shift(-900), shift(-50),
       Asleep{}},
      {.rings = begin_at(1'000'000), .before_start = {EmitEverywhere{10, 300}}}},
-    {"E11/image-at-the-old-position",
-     erratum,
-     "E11",
-     "the image of an event at the old position",
-     "Shift the positions at three resizes, so that the old read position is in the payload of the "
-     "next event. Put the image of an event with the next sequence number there.",
-     "The consumer begins at tail_pos and finds its place event by event.",
+    {{"E11/image-at-the-old-position", erratum, "the image of an event at the old position",
+      "Shift the positions at three resizes, so that the old read position is in the payload of "
+      "the next event. Put the image of an event with the next sequence number there.",
+      "The consumer begins at tail_pos and finds its place event by event."},
      {each({100, 400, 1000}, shift_into_an_image), Asleep{}},
      {.cpus = 1, .rings = begin_at(1'000'000), .before_start = {Emit{10, 300}}}},
-    {"E11/event-at-the-old-position",
-     erratum,
-     "E11",
-     "another event at the position of an old one",
-     "Emit five events and one of half the buffer. Copy only that one at a resize, and shift "
-     "positions back, so that the next event begins where the fifth one began.",
-     "The consumer reads each event, because a position in one buffer says nothing about another "
-     "buffer.",
+    {{"E11/event-at-the-old-position", erratum, "another event at the position of an old one",
+      "Emit five events and one of half the buffer. Copy only that one at a resize, and shift "
+      "positions back, so that the next event begins where the fifth one began.",
+      "The consumer reads each event, because a position in one buffer says nothing about another "
+      "buffer."},
      {Asleep{}, Emit{1, current(1, 2)}, Asleep{}, shrink_onto_the_last,
       Times{kOldEvents, {Asleep{}, Emit{1, kOldEventBytes}}}, Asleep{}},
      {.cpus = 1,
@@ -178,12 +172,10 @@ const Row kOldPositionRows[] = {
 // No surviving event can move the reader, whose old position is beyond everything in the new
 // buffer.
 const Row kZeroPositionRows[] = {
-    {"E11/empty-and-begins-at-zero",
-     erratum,
-     "E11",
-     "an empty buffer replaced by a buffer that begins at 0",
-     "Begin the old buffer at a large position, without events, and the new one at 0.",
-     "The consumer begins at tail_pos of the new buffer.",
+    {{"E11/empty-and-begins-at-zero", erratum,
+      "an empty buffer replaced by a buffer that begins at 0",
+      "Begin the old buffer at a large position, without events, and the new one at 0.",
+      "The consumer begins at tail_pos of the new buffer."},
      {Asleep{}, Resize{current(), PositionRule::tail_at, 0}, Asleep{}, EmitEverywhere{3}, Asleep{}},
      {.rings = begin_at(1'000'000'000)}},
 };

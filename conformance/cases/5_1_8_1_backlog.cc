@@ -166,7 +166,7 @@ void full_at_a_load_of_generation(Stage& stage) {
 }
 
 const Row kBacklogRows[] = {
-    {{"5.1.8.1-2/overtaken-amid-a-backlog", Level::must, "5.1.8.1-2",
+    {{"5.1.8.1-2/overtaken-amid-a-backlog", Level::must,
       "a large backlog overwritten between two parts",
       "Emit 1500 events at once into a ring of 2 MiB. Before each access to the metadata page in "
       "turn, overwrite 600, 1100 or all of them.",
@@ -177,14 +177,14 @@ const Row kBacklogRows[] = {
                             .actions = {overtake(passed)}, .wake = {kBacklog}, .last = 16}};
                     })}}},
      kBacklogRing},
-    {{"5.1.8.1-5/backlog-torn-on-the-way", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/backlog-torn-on-the-way", Level::must,
       "a large backlog overwritten at a later page",
       "Emit 1500 events at once into a ring of 2 MiB. When the consumer reaches the 20th page or "
       "a later one, overwrite all events before that page, or all events.",
       "The consumer loads tail_pos after each part that it copies, and continues there."},
      {each({20, 70, 100, 140, 200, 300}, torn_on_the_way)},
      kBacklogRing},
-    {{"5.1.8.1-5/very-large-event-torn", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/very-large-event-torn", Level::must,
       "an event of 4 MiB overwritten during the copy",
       "Stop the consumer in the middle of an event of 4 MiB. Lap the ring of 8 MiB.",
       "The consumer sees in its second load of tail_pos that the event was overwritten, and "
@@ -194,29 +194,27 @@ const Row kBacklogRows[] = {
                 .wake = {Emit{1, 4 * kMebibyte}},
                 .actions = {EmitHeaders{8, kMebibyte}}}},
      {.cpus = 1, .capacity = 8 * kMebibyte}},
-    {{"5.1.8.1-4/headers-cut-by-any-part", Level::must, "5.1.8.1-4",
-      "headers across every power of two",
+    {{"5.1.8.1-4/headers-cut-by-any-part", Level::must, "headers across every power of two",
       in_layout("Emit backlogs with a header across 4 KiB, 8 KiB, and so on up to 1 MiB. Its 4th, "
                 "{}th, {}th or {}th byte is the last one before that border.",
                 kTypeLengthAt, kTypeLengthAt + 1, kHeaderBytesBeforeType),
       "The consumer parses a header only when it has copied all of it."},
      {headers_cut(), Asleep{}},
      kBacklogRing},
-    {{"5.1.8.1-4/sizes-cut-by-any-part", Level::must, "5.1.8.1-4",
-      "event sizes across every power of two",
+    {{"5.1.8.1-4/sizes-cut-by-any-part", Level::must, "event sizes across every power of two",
       "Emit backlogs in which an event_size crosses a border at 4 KiB, 8 KiB, and so on up to 1 "
       "MiB. Its first byte (257, 285) or its first two (65,546) are before the border.",
       "The consumer uses a size only when it has copied all of it."},
      {sizes_cut(), Asleep{}},
      kBacklogRing},
-    {{"5.1.8.1-6/full-of-the-smallest-events", Level::must, "5.1.8.1-6",
+    {{"5.1.8.1-6/full-of-the-smallest-events", Level::must,
       "a full ring of the smallest events before the attach",
       in_layout("Fill a ring of {} MiB with {} before the consumer attaches.", kFullMebibytes,
                 kFullText),
       kEachOnce},
      {Asleep{}},
      {.cpus = 1, .capacity = kFullRingBytes, .before_start = {kFullRing}}},
-    {{"E10/full-of-the-smallest-unread", Level::erratum, "E10",
+    {{"E10/full-of-the-smallest-unread", Level::erratum,
       "the largest possible number of unread events",
       in_layout(
           "Emit {}. While they are unread, replace the buffer of {} MiB by one of 64 KiB. Then, "
@@ -229,7 +227,7 @@ const Row kBacklogRows[] = {
       BeforeEachAccess{
           {Emit{1, kSmallBytes}, Resize{kMebibyte / 16, PositionRule::shift, 1000}, Lap{9000}}}},
      {.cpus = 1, .capacity = kFullRingBytes}},
-    {{"E24/full-ring-at-its-load-of-generation", Level::erratum, "E24",
+    {{"E24/full-ring-at-its-load-of-generation", Level::erratum,
       "a full ring before the load of generation",
       in_layout(
           "At the first load of generation in an iteration, and at the second in another, emit "
@@ -239,7 +237,7 @@ const Row kBacklogRows[] = {
       "in however many parts."},
      {Call{full_at_a_load_of_generation}, Asleep{}},
      {.cpus = 1, .capacity = kFullRingBytes, .nudging = false}},
-    {{"E21/full-of-the-smallest-survivors", Level::erratum, "E21",
+    {{"E21/full-of-the-smallest-survivors", Level::erratum,
       "a next buffer full of delivered events",
       in_layout("Wait until {} are delivered. Replace the buffer of {} MiB by one of {} MiB and "
                 "emit one event.",
@@ -248,7 +246,7 @@ const Row kBacklogRows[] = {
       "the new one."},
      {Asleep{}, AtOnce{{Resize{2 * kFullRingBytes}, Emit{1, kSmallBytes}}}, Asleep{}},
      {.cpus = 1, .capacity = kFullRingBytes, .before_start = {kFullRing}}},
-    {{"E10/twenty-thousand-unread", Level::erratum, "E10",
+    {{"E10/twenty-thousand-unread", Level::erratum,
       "twenty thousand unread events in the old buffer",
       "Emit 20,000 events. While all or half of them are unread, replace the buffer by a buffer "
       "that holds few of them.",
@@ -262,7 +260,7 @@ const Row kBacklogRows[] = {
                 .if_unseen = IfUnseen::ignore},
       Resize{kManyRing}, Asleep{}},
      {.cpus = 1, .capacity = kManyRing, .nudging = false}},
-    {{"E10/five-mebibytes-unread", Level::erratum, "E10", "five mebibytes unread in the old buffer",
+    {{"E10/five-mebibytes-unread", Level::erratum, "five mebibytes unread in the old buffer",
       "Emit 52 events of 100 KB. While they are unread, replace the buffer of 8 MiB by one of 64 "
       "KiB.",
       kOldFirst},
@@ -271,7 +269,7 @@ const Row kBacklogRows[] = {
              Asleep{}, Resize{8 * kMebibyte}}},
       Asleep{}},
      {.cpus = 1, .capacity = 8 * kMebibyte, .nudging = false}},
-    {{"E10/next-buffer-overtaken-at-every-step", Level::erratum, "E10",
+    {{"E10/next-buffer-overtaken-at-every-step", Level::erratum,
       "the next buffer overwritten before the old one is drained",
       "Before each access to the metadata page in turn, emit five events and replace the buffer. "
       "Before every other access to the next buffer's page, overwrite all of the next buffer.",
@@ -279,15 +277,14 @@ const Row kBacklogRows[] = {
       "overwritten."},
      {Call{next_buffer_overtaken}},
      {.cpus = 1, .nudging = false}},
-    {{"5.1.8.3-5/twenty-thousand-survivors", Level::must, "5.1.8.3-5",
-      "twenty thousand events in both buffers",
+    {{"5.1.8.3-5/twenty-thousand-survivors", Level::must, "twenty thousand events in both buffers",
       "Let 20,000 events survive two changes of the buffer, with half of them delivered before.",
       "The consumer delivers each event once, in however many parts it reads them."},
      {Asleep{}, Emit{kMany / 2, kSmallBytes}, Asleep{},
       AtOnce{{Emit{kMany / 2, kSmallBytes}, Resize{2 * kManyRing}}}, Asleep{}, Resize{kManyRing},
       Asleep{}, Emit{3, kSmallBytes}, Asleep{}},
      {.cpus = 1, .capacity = kManyRing}},
-    {{"5.1.8.3-5/seventy-thousand-survivors", Level::must, "5.1.8.3-5",
+    {{"5.1.8.3-5/seventy-thousand-survivors", Level::must,
       "seventy thousand delivered events in the next buffer",
       in_layout(
           "Wait until 70,000 events of {} bytes are delivered. Replace the buffer so that all "
@@ -297,8 +294,7 @@ const Row kBacklogRows[] = {
      {Times{10, {Asleep{}, AtOnce{{Emit{kSmallest / 10, kLeastEventBytes}}}}}, Asleep{},
       Resize{kSmallestRing}, Asleep{}, Emit{1, kSmallBytes}, Asleep{}},
      {.cpus = 1, .capacity = kSmallestRing}},
-    {{"E10/overtaken-and-shrunk-at-every-step", Level::erratum, "E10",
-      "a lap, then a smaller buffer",
+    {{"E10/overtaken-and-shrunk-at-every-step", Level::erratum, "a lap, then a smaller buffer",
       "Before each access to the metadata page in turn, lap the buffer and replace it by a "
       "buffer that holds a quarter of it.",
       "The consumer continues at tail_pos of the old buffer, and then in the new one."},

@@ -347,15 +347,14 @@ void torn_again(Stage& stage) {
 }
 
 const Row kOvertakenRows[] = {
-    {{"5.1.8.1-5/torn-by-an-unpublished-event", Level::must, "5.1.8.1-5",
-      "an overwrite by an unpublished event",
+    {{"5.1.8.1-5/torn-by-an-unpublished-event", Level::must, "an overwrite by an unpublished event",
       "Stop the consumer at its first access to each page of an event of four pages in turn, with "
       "a payload and without one. Fill the rest of the ring, then write another event over that "
       "one. Publish it only when the consumer sleeps.",
       "The consumer sees in tail_pos, not in write_pos, that the event was overwritten, and "
       "discards it."},
      {half_written(1), half_written(kVictimBytes - kHeaderBytesBeforeType)}},
-    {{"5.1.8.1-5/torn-at-the-end-of-the-region", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/torn-at-the-end-of-the-region", Level::must,
       "an overwrite at the end of the region, and without a payload",
       "Overwrite an event during the copy: an event that ends with the data region, an event that "
       "wraps, and an event without a payload.",
@@ -363,21 +362,20 @@ const Row kOvertakenRows[] = {
      {torn_at(kVictimBytes, 1, 1), torn_at(kVictimBytes, 3, 1), torn_at(2 * kPageBytes, 0, 1),
       torn_at(kVictimPages* kPageBytes, 1, kVictimBytes - kHeaderBytesBeforeType),
       torn_at(kVictimPages* kPageBytes, 3, kVictimBytes - kHeaderBytesBeforeType)}},
-    {{"5.1.8.1-5/torn-where-positions-pass-a-border", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/torn-where-positions-pass-a-border", Level::must,
       "an overwrite across 2^31, 2^32 and 2^63",
       "Overwrite an event that contains such a position during the copy, so that tail_pos moves "
       "from below it to above it.",
       "The consumer compares its position with tail_pos as 64-bit numbers and discards the event."},
      {torn_across(31), torn_across(32), torn_across(63)}},
-    {{"E7/torn-to-a-plausible-header", Level::erratum, "E7",
-      "a header overwritten by a plausible one",
+    {{"E7/torn-to-a-plausible-header", Level::erratum, "a header overwritten by a plausible one",
       "Leave the whole ring unread. When the consumer reads the first header, overwrite it by "
       "itself with a larger event_size, which includes some or all of the later events.",
       "The consumer uses nothing of a torn header to find out whether it was torn, or where to "
       "continue. It continues at tail_pos."},
      {tear_oldest(forge_larger(1, 1, 0)), tear_oldest(forge_larger(4, 3, 0)),
       tear_oldest(forge_larger(2, 1, 100)), tear_oldest(forge_larger(kFollowers, 1, 0))}},
-    {{"E7/torn-to-an-old-number", Level::erratum, "E7",
+    {{"E7/torn-to-an-old-number", Level::erratum,
       "a header overwritten by one with an old sequence number",
       "Leave the whole ring unread. When the consumer reads the first header, overwrite it by its "
       "own bytes with the sequence number of a delivered event, or 0.",
@@ -385,8 +383,7 @@ const Row kOvertakenRows[] = {
       "at tail_pos."},
      {each({0, 1, 2, 1'000'000},
            [](std::uint64_t back) { return Steps{tear_oldest(forge_number(back))}; })}},
-    {{"5.1.8.1-5/backlog-torn-in-part", Level::must, "5.1.8.1-5",
-      "a part of a large backlog overwritten",
+    {{"5.1.8.1-5/backlog-torn-in-part", Level::must, "a part of a large backlog overwritten",
       "Emit 1500 events into a ring of 2 MiB. When the consumer reads the first of them, or the "
       "first of a later page, overwrite the first 5 to 700.",
       "The consumer continues at tail_pos and delivers the others."},
@@ -394,7 +391,7 @@ const Row kOvertakenRows[] = {
       torn_backlog(0, 700'000), torn_backlog(1, 6'500), torn_backlog(5, 23'500),
       torn_backlog(20, 90'000)},
      {.cpus = 1, .capacity = 2 * kMebibyte}},
-    {{"5.1.8.1-5/large-event-torn", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/large-event-torn", Level::must,
       "an event of up to two MiB overwritten during the copy",
       "Emit events of 80 KiB to 2 MiB into a ring of 4 MiB. Overwrite one with another of the "
       "same size at the first access to its first, middle or last page, or at the last access to "
@@ -404,7 +401,7 @@ const Row kOvertakenRows[] = {
      {tear_large(40, 39), tear_large(90, 70), tear_large(190, 180), tear_large(400, 250),
       each({20, 80, 300, 500}, torn_anywhere)},
      {.cpus = 1, .capacity = 4 * kMebibyte}},
-    {{"5.1.8.1-5/torn-at-the-last-access", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/torn-at-the-last-access", Level::must,
       "an event of a power of two overwritten before the last access",
       "Emit events of 64 bytes to 64 KiB, each a power of two. At the last access to the last "
       "page of one, overwrite it with another of the same size.",
@@ -412,21 +409,21 @@ const Row kOvertakenRows[] = {
      {at_last_access(64), at_last_access(128), at_last_access(512), at_last_access(4096),
       at_last_access(8192), at_last_access(65536)},
      {.cpus = 1}},
-    {{"5.1.8.1-5/large-event-lapped-after-every-load", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/large-event-lapped-after-every-load", Level::must,
       "a lap after each load of tail_pos, with a large event",
       "Emit events of 1.2 MiB. Lap the ring after the first load of tail_pos, after the second, "
       "and so on.",
       kReadsNothingLater},
      {Call{large_event_lapped_after_loads}},
      {.cpus = 1, .capacity = 4 * kMebibyte}},
-    {{"5.1.8.1-5/long-type-lapped-after-every-load", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/long-type-lapped-after-every-load", Level::must,
       "a lap after each load of tail_pos, with a long type",
       "Emit an event whose type has 300, 5,000 or 60,000 bytes. Lap the ring after the first load "
       "of tail_pos, after the second, and so on.",
       "The consumer reads nothing of an event after its last load of tail_pos, the type included."},
      {Call{long_type_lapped_after_loads}},
      {.cpus = 1, .capacity = kMebibyte}},
-    {{"5.1.8.1-5/without-payload-lapped-after-every-load", Level::must, "5.1.8.1-5",
+    {{"5.1.8.1-5/without-payload-lapped-after-every-load", Level::must,
       "a lap after each load of tail_pos, without a payload",
       "Emit an event without a payload. After each load of tail_pos in turn, lap the ring by "
       "large events, or so that a similar event is in the same place.",
@@ -434,8 +431,7 @@ const Row kOvertakenRows[] = {
       "included."},
      {Call{without_payload_lapped_after_loads}},
      {.cpus = 1}},
-    {{"5.1.8.1-5/overtaken-again-and-again", Level::must, "5.1.8.1-5",
-      "eleven hundred overwrites in a row",
+    {{"5.1.8.1-5/overtaken-again-and-again", Level::must, "eleven hundred overwrites in a row",
       "Fill the ring with unread events. Overwrite all of them when the consumer has loaded "
       "tail_pos and is about to read, three times. Then do so when it has read and is about to "
       "load tail_pos. Repeat up to eleven hundred times.",
@@ -443,7 +439,7 @@ const Row kOvertakenRows[] = {
       "left."},
      {Call{overtaken_again}},
      {.cpus = 1}},
-    {{"5.1.8.1-5/torn-again-and-again", Level::must, "5.1.8.1-5", "twelve torn reads in a row",
+    {{"5.1.8.1-5/torn-again-and-again", Level::must, "twelve torn reads in a row",
       "Fill the ring with unread events of 20,000 bytes. Overwrite all of them when the consumer "
       "has read a part of one event, and again at the next event that it reads.",
       "The consumer discards each torn event, however often that is, and delivers what is left."},
@@ -507,8 +503,7 @@ Steps torn_by_part_pending(const PartOver& part) {
 }
 
 const Row kPendingRows[] = {
-    {{"5.1.8.1-5/torn-by-a-pending-batch", Level::must, "5.1.8.1-5",
-      "an overwrite before write_pos moves",
+    {{"5.1.8.1-5/torn-by-a-pending-batch", Level::must, "an overwrite before write_pos moves",
       "Stop the consumer in its copy of an event of four pages. Write an event, or a batch of "
       "nearly the rest of the ring, over it, and move tail_pos over it. Leave the new event "
       "whole, half or only its header written, and publish it when the consumer sleeps.",
@@ -521,7 +516,7 @@ const Row kPendingRows[] = {
 
 // After the plain scans of a new buffer.
 const Row kOvertakenScanRows[] = {
-    {{"E21/torn-to-a-plausible-header-while-it-scans", Level::erratum, "E21",
+    {{"E21/torn-to-a-plausible-header-while-it-scans", Level::erratum,
       "a header overwritten during the scan of the next buffer",
       "Replace the buffer so that all its events, which are delivered, survive. When the consumer "
       "reads the first one there, overwrite it by its own header with an event_size that includes "

@@ -101,7 +101,7 @@ void set_every_need_wake(Stage& stage) {
 }
 
 const Row kSleepRows[] = {
-    {{"5.1.8.2-5/sleeps-and-wakes", Level::must, "5.1.8.2-5", "sleep by futex, and wake",
+    {{"5.1.8.2-5/sleeps-and-wakes", Level::must, "sleep by futex, and wake",
       "Emit single events, each to a sleeping consumer.",
       "The consumer sleeps in a futex wait on futex_counter, is woken by the event, and delivers "
       "it."},
@@ -111,76 +111,75 @@ const Row kSleepRows[] = {
                      return Steps{OnCpu{static_cast<std::uint32_t>(i), {Emit{}, AsleepHere{}}}};
                  }),
       EmitEverywhere{}, Asleep{}}},
-    {{"5.1.8.2-1/asks-to-be-woken", Level::must, "5.1.8.2-1", "need_wake during a sleep",
+    {{"5.1.8.2-1/asks-to-be-woken", Level::must, "need_wake during a sleep",
       "Check need_wake whenever the consumer of CPU 0 sleeps without a time limit.",
       "The consumer has set need_wake to 1 by then."},
      kFiveSleeps},
-    {{"E17/shared-futex", Level::erratum, "E17", "waits on a shared futex",
+    {{"E17/shared-futex", Level::erratum, "waits on a shared futex",
       "Check the operation of every futex wait on futex_counter.",
       "The consumer uses none with FUTEX_PRIVATE_FLAG."},
      kFiveSleeps},
-    {{"5.1.8.2-6/spurious-wakes", Level::must, "5.1.8.2-6", "spurious wakes",
+    {{"5.1.8.2-6/spurious-wakes", Level::must, "spurious wakes",
       "Call FUTEX_WAKE without an event for every CPU, between events.",
       "The consumer invents nothing and sleeps again."},
      {Times{8, {Asleep{}, OnEachCpu{{SpuriousWake{}}}, Asleep{}, EmitEverywhere{1, 80}}},
       Asleep{}}},
-    {{"5.1.8.2-5/interrupted-waits", Level::must, "5.1.8.2-5", "interrupted waits",
+    {{"5.1.8.2-5/interrupted-waits", Level::must, "interrupted waits",
       "Stop and continue the sleeping threads, every second time with an event in between.",
       "The consumer sleeps on, or delivers the event."},
      {Times{5, {Asleep{}, AtOnce{}, Asleep{}, AtOnce{{EmitEverywhere{1, 80}}}}}, Asleep{}}},
-    {{"5.1.8.2-5/waits-that-return-eintr", Level::must, "5.1.8.2-5", "EINTR from futex_wait",
+    {{"5.1.8.2-5/waits-that-return-eintr", Level::must, "EINTR from futex_wait",
       "Return EINTR from futex_wait at every wake, as if a signal had come.",
       "The consumer checks for events again, as after any wake."},
      waits_that_return_eintr},
-    {{"E2/event-at-the-futex-wait", Level::erratum, "E2", "an event at the entry of the futex wait",
+    {{"E2/event-at-the-futex-wait", Level::erratum, "an event at the entry of the futex wait",
       "Publish an event after the last check, when the thread enters its futex wait.",
       "The consumer waits with a value of futex_counter that is older than the event, so the wait "
       "returns at once."},
      event_at_the_wait},
-    {{"E2/event-at-every-step", Level::erratum, "E2", "an event at every step before a sleep",
+    {{"E2/event-at-every-step", Level::erratum, "an event at every step before a sleep",
       "Wake the consumer of CPU 0 with an event. Before each access to the metadata page in turn, "
       "until it sleeps, publish one more event.",
       "The consumer reads futex_counter before its last load of write_pos, so it never sleeps on "
       "an unread event."},
      {Asleep{}, BeforeEachAccess{{Emit{1, kLeastEventBytes}}}}},
-    {{"E2/event-at-every-step-of-a-first-sleep", Level::erratum, "E2",
+    {{"E2/event-at-every-step-of-a-first-sleep", Level::erratum,
       "an event at every step before the first sleep",
       "Serve 24 CPUs. Publish an event on the k-th of them before the k-th access to its metadata "
       "page after the mmap.",
       "The consumer never sleeps on an unread event, the first time included."},
      event_at_every_first_step},
-    {{"5.1.7/batch-at-every-step", Level::must, "5.1.7", "a batch at every step before a sleep",
+    {{"5.1.7/batch-at-every-step", Level::must, "a batch at every step before a sleep",
       "Wake the consumer of CPU 0. Before each access to the metadata page in turn, until it "
       "sleeps, publish a batch of three events.",
       "The consumer never sleeps on an unread event."},
      {Asleep{}, BeforeEachAccess{{Batch{{70, 70, 70}}}}}},
-    {{"5.1.8.2/spurious-wake-at-every-step", Level::must, "5.1.8.2",
-      "a spurious wake at every step",
+    {{"5.1.8.2/spurious-wake-at-every-step", Level::must, "a spurious wake at every step",
       "Wake the consumer of CPU 0. Before each access to the metadata page in turn, until it "
       "sleeps, call FUTEX_WAKE without an event.",
       "The consumer sleeps again."},
      {Asleep{}, BeforeEachAccess{{FutexWake{}}}}},
-    {{"E3/swap-at-every-step", Level::erratum, "E3", "a resize at every step before a sleep",
+    {{"E3/swap-at-every-step", Level::erratum, "a resize at every step before a sleep",
       "Wake the consumer of CPU 0. Before each access to the metadata page in turn, until it "
       "sleeps, resize and emit an event in the new buffer.",
       "The consumer loads generation again after it sets need_wake, so it never sleeps on the "
       "retired buffer."},
      {Asleep{}, BeforeEachAccess{kResizeAndEmit}},
      {.nudging = false}},
-    {{"E3/swap-without-an-event-at-every-step", Level::erratum, "E3",
+    {{"E3/swap-without-an-event-at-every-step", Level::erratum,
       "a resize without an event at every step before a sleep",
       "Wake the consumer of CPU 0. Before each access to the metadata page in turn, until it "
       "sleeps, resize without an event.",
       "The consumer moves to the new buffer and sleeps there."},
      {Asleep{}, BeforeEachAccess{{Resize{}}}, EmitEverywhere{1, 70}, Asleep{}},
      {.nudging = false}},
-    {{"E3/asleep-through-a-swap", Level::erratum, "E3", "a swap during a sleep",
+    {{"E3/asleep-through-a-swap", Level::erratum, "a swap during a sleep",
       "Resize every buffer while the consumer sleeps. Then emit events.",
       "The consumer moves to the new buffer at the wake of the swap."},
      {Times{2, {Asleep{}, Resize{}, Asleep{}, Asleep{}, Resize{}, Asleep{}, EmitEverywhere{1, 80}}},
       Asleep{}},
      {.nudging = false}},
-    {{"E4/data-before-the-second-load", Level::erratum, "E4",
+    {{"E4/data-before-the-second-load", Level::erratum,
       "a fence before the second load of tail_pos",
       "Perform the loads of the data after the second load of tail_pos.",
       "The consumer keeps the order by an acquire fence between the two."},
@@ -188,7 +187,7 @@ const Row kSleepRows[] = {
 };
 
 const Row kLeftFlagRows[] = {
-    {{"5.1.6.3/flag-left-set", Level::must, "5.1.6.3", "need_wake set from the beginning",
+    {{"5.1.6.3/flag-left-set", Level::must, "need_wake set from the beginning",
       "Set need_wake to 1 in every buffer before the attach, as a consumer that was killed in its "
       "sleep leaves it.",
       "The consumer ignores the old value and delivers every event."},
@@ -198,77 +197,75 @@ const Row kLeftFlagRows[] = {
 
 // After a wake without an event, an interruption or a timeout.
 const Row kSpuriousWakeRows[] = {
-    {{"5.1.8.2-6/event-after-a-spurious-wake", Level::must, "5.1.8.2-6",
+    {{"5.1.8.2-6/event-after-a-spurious-wake", Level::must,
       "an event at every step after a spurious wake",
       "Wake the sleeping consumer without an event. Emit an event before each of its next "
       "accesses to the metadata page in turn.",
       kDelivers},
      {Asleep{}, BeforeEachAccess{.actions = {Emit{1, 70}}, .spurious_wakes = 1}},
      {.cpus = 1}},
-    {{"5.1.8.2-6/event-after-an-interruption", Level::must, "5.1.8.2-6",
+    {{"5.1.8.2-6/event-after-an-interruption", Level::must,
       "an event at every step after an interrupted wait",
       "Return EINTR from the wait of the sleeping consumer. Emit an event before each of its next "
       "accesses to the metadata page in turn.",
       kDelivers},
      {Asleep{}, BeforeEachAccess{.actions = {Emit{1, 70}}, .spurious_wakes = 1}},
      {.cpus = 1, .wake_result = -EINTR}},
-    {{"E3/swap-after-a-spurious-wake", Level::erratum, "E3",
-      "a swap at every step after a spurious wake",
+    {{"E3/swap-after-a-spurious-wake", Level::erratum, "a swap at every step after a spurious wake",
       "Wake the sleeping consumer without an event. Replace its buffer before each of its next "
       "accesses to the metadata page in turn.",
       kFollows},
      {Asleep{}, BeforeEachAccess{.actions = kResizeAndEmit, .spurious_wakes = 1}},
      {.cpus = 1, .nudging = false}},
-    {{"E3/swap-after-an-interruption", Level::erratum, "E3",
+    {{"E3/swap-after-an-interruption", Level::erratum,
       "a swap at every step after an interrupted wait",
       "Return EINTR from the wait of the sleeping consumer. Replace its buffer before each of its "
       "next accesses to the metadata page in turn.",
       kFollows},
      {Asleep{}, BeforeEachAccess{.actions = kResizeAndEmit, .spurious_wakes = 1}},
      {.cpus = 1, .wake_result = -EINTR, .nudging = false}},
-    {{"5.1.8.2-6/event-after-a-timeout", Level::must, "5.1.8.2-6",
+    {{"5.1.8.2-6/event-after-a-timeout", Level::must,
       "an event at every step after a wait that timed out",
       "Return ETIMEDOUT from the wait of the sleeping consumer, if it has a limit. Emit an event "
       "before each of its next accesses to the metadata page in turn.",
       kDelivers},
      {Asleep{}, BeforeEachAccess{.actions = {Emit{1, 70}}, .spurious_wakes = 1}},
      {.cpus = 1, .wake_result = -ETIMEDOUT}},
-    {{"E3/swap-after-a-timeout", Level::erratum, "E3",
-      "a swap at every step after a wait that timed out",
+    {{"E3/swap-after-a-timeout", Level::erratum, "a swap at every step after a wait that timed out",
       "Return ETIMEDOUT from the wait of the sleeping consumer, if it has a limit. Replace its "
       "buffer before each of its next accesses to the metadata page in turn.",
       kFollows},
      {Asleep{}, BeforeEachAccess{.actions = kResizeAndEmit, .spurious_wakes = 1}},
      {.cpus = 1, .wake_result = -ETIMEDOUT, .nudging = false}},
-    {{"5.1.8.2-6/event-after-many-spurious-wakes", Level::must, "5.1.8.2-6",
+    {{"5.1.8.2-6/event-after-many-spurious-wakes", Level::must,
       "an event at every step after twenty spurious wakes",
       "Wake the sleeping consumer twenty times without an event. After the last wake, emit an "
       "event before each of its accesses to the metadata page in turn.",
       kDelivers},
      {Asleep{}, BeforeEachAccess{.actions = {Emit{1, 70}}, .spurious_wakes = kWakes}},
      {.cpus = 1}},
-    {{"5.1.8.2-6/event-after-many-interruptions", Level::must, "5.1.8.2-6",
+    {{"5.1.8.2-6/event-after-many-interruptions", Level::must,
       "an event at every step after twenty interrupted waits",
       "Return EINTR twenty times from the wait of the sleeping consumer. After the last one, emit "
       "an event before each of its accesses to the metadata page in turn.",
       kDelivers},
      {Asleep{}, BeforeEachAccess{.actions = {Emit{1, 70}}, .spurious_wakes = kWakes}},
      {.cpus = 1, .wake_result = -EINTR}},
-    {{"5.1.8.2-6/event-after-many-timeouts", Level::must, "5.1.8.2-6",
+    {{"5.1.8.2-6/event-after-many-timeouts", Level::must,
       "an event at every step after twenty waits that timed out",
       "Return ETIMEDOUT twenty times from the wait of the sleeping consumer, if it has a limit. "
       "After the last one, emit an event before each of its accesses to the metadata page in turn.",
       kDelivers},
      {Asleep{}, BeforeEachAccess{.actions = {Emit{1, 70}}, .spurious_wakes = kWakes}},
      {.cpus = 1, .wake_result = -ETIMEDOUT}},
-    {{"E3/swap-after-many-spurious-wakes", Level::erratum, "E3",
+    {{"E3/swap-after-many-spurious-wakes", Level::erratum,
       "a swap at every step after twenty spurious wakes",
       "Wake the sleeping consumer twenty times without an event. After the last wake, replace its "
       "buffer before each of its accesses to the metadata page in turn.",
       kFollows},
      {Asleep{}, BeforeEachAccess{.actions = kResizeAndEmit, .spurious_wakes = kWakes}},
      {.cpus = 1, .nudging = false}},
-    {{"E3/swap-before-any-event", Level::erratum, "E3", "a swap at every step before any event",
+    {{"E3/swap-before-any-event", Level::erratum, "a swap at every step before any event",
       "Wake the consumer of a CPU that never had an event. Replace its buffer before each of its "
       "next accesses to the metadata page in turn.",
       kFollows},
@@ -299,7 +296,7 @@ const Setup kUnusual{.cpus = 1, .capacity = kUnusualCapacity};
 const Setup kUnusualNotNudged{.cpus = 1, .capacity = kUnusualCapacity, .nudging = false};
 
 const Row kUnusualIterationRows[] = {
-    {{"E2/event-at-every-step-after-unusual-iterations", Level::erratum, "E2",
+    {{"E2/event-at-every-step-after-unusual-iterations", Level::erratum,
       "event at every step before a sleep, after an unusual iteration",
       "Take the consumer through an unusual iteration: an event found by the second check, a lap, "
       "a torn read, EAGAIN, a new buffer (empty or replaced), 800 events. Then emit an event "
@@ -308,7 +305,7 @@ const Row kUnusualIterationRows[] = {
       "an unread event."},
      {Asleep{}, after_each(kAllDisturbances, {Emit{1, 70}})},
      kUnusual},
-    {{"E3/swap-at-every-step-after-unusual-iterations", Level::erratum, "E3",
+    {{"E3/swap-at-every-step-after-unusual-iterations", Level::erratum,
       "resize at every step before a sleep, after an unusual iteration",
       "Take the consumer through an unusual iteration: an event found by the second check, a lap, "
       "a torn read, EAGAIN, a new buffer, 800 events. Then resize and emit an event before each "
@@ -317,7 +314,7 @@ const Row kUnusualIterationRows[] = {
       "the retired buffer."},
      {Asleep{}, after_each(kKnownDisturbances, kResizeAndEmit)},
      kUnusualNotNudged},
-    {{"E24/swap-at-every-step-after-unusual-iterations", Level::erratum, "E24",
+    {{"E24/swap-at-every-step-after-unusual-iterations", Level::erratum,
       "a resize at every step of a drain, after an unusual iteration",
       "Take the consumer through an unusual iteration: an event found by the second check, a lap, "
       "a torn read, EAGAIN, a new buffer, 800 events. Then emit an event, resize with shifted "

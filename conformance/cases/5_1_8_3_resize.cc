@@ -184,21 +184,20 @@ CaseOutcome closes_what_it_leaves(Stage& stage) {
 }
 
 const Row kFirstResizeRows[] = {
-    {{"5.1.8.3/grow", Level::must, "5.1.8.3", "larger buffers",
+    {{"5.1.8.3/grow", Level::must, "larger buffers",
       "Resize to four times the capacity, with events before and after.", kFollowsCapacity},
      {resized(usual(4)), EmitEverywhere{1, current(1, 2)}, Asleep{}},
      far_on(usual())},
-    {{"5.1.8.3/shrink", Level::must, "5.1.8.3", "smaller buffers",
+    {{"5.1.8.3/shrink", Level::must, "smaller buffers",
       "Resize to a quarter of the capacity, with events before and after.", kFollowsCapacity},
      {resized(usual())},
      far_on(usual(4))},
-    {{"5.1.8.3-5/no-event-twice", Level::must, "5.1.8.3-5",
-      "a new buffer with delivered events only",
+    {{"5.1.8.3-5/no-event-twice", Level::must, "a new buffer with delivered events only",
       "Resize after every event is delivered. The new buffer holds copies of them.",
       "The consumer delivers none of them again."},
      {Asleep{}, Resize{}, Asleep{}, EmitEverywhere{1, 400}, Asleep{}},
      {.before_start = {EmitEverywhere{30, 400}}}},
-    {{"E10/unread-in-the-old-buffer", Level::erratum, "E10", "the old buffer before the new one",
+    {{"E10/unread-in-the-old-buffer", Level::erratum, "the old buffer before the new one",
       "Replace a buffer with unread events of three times what fits into the new one.",
       "The consumer drains the old buffer to its frozen write_pos before it switches, and loses "
       "nothing."},
@@ -208,31 +207,31 @@ const Row kFirstResizeRows[] = {
 };
 
 const Row kResizeRows[] = {
-    {{"E10/end-at-every-step", Level::erratum, "E10", "an end event, then another buffer",
+    {{"E10/end-at-every-step", Level::erratum, "an end event, then another buffer",
       "Before an access to the metadata page, another one on each CPU, emit the end event and "
       "replace the buffer.",
       "The consumer delivers the end event from the old buffer or from the new one, and ends the "
       "CPU."},
      end_at_every_step},
-    {{"E11/positions-begin-at-zero", Level::erratum, "E11", "a new buffer that begins at 0",
+    {{"E11/positions-begin-at-zero", Level::erratum, "a new buffer that begins at 0",
       "Resize, so that the oldest event that survives is at position 0.", kFindsPlace},
      {resized(usual(2), PositionRule::tail_at, 0)},
      far_on(usual())},
-    {{"E11/positions-are-shifted", Level::erratum, "E11", "a new buffer with other positions",
+    {{"E11/positions-are-shifted", Level::erratum, "a new buffer with other positions",
       "Resize, so that every position is 12345678901 higher.", kFindsPlace},
      {resized(usual(), PositionRule::shift, 12'345'678'901)},
      far_on(usual())},
-    {{"E15/two-swaps-at-once", Level::erratum, "E15", "two resizes at once",
+    {{"E15/two-swaps-at-once", Level::erratum, "two resizes at once",
       "Resize twice while the consumer is stopped, with events before, between and after.",
       "The consumer takes any change of generation as a change, and loses nothing that survives."},
      {Asleep{}, Times{3, resized_twice(2)}},
      {.before_start = {EmitEverywhere{4, 200}}}},
-    {{"E15/two-swaps-without-events", Level::erratum, "E15", "two resizes without an event",
+    {{"E15/two-swaps-without-events", Level::erratum, "two resizes without an event",
       "Resize twice while the consumer is stopped, without events.",
       "The consumer ends up in the newest buffer."},
      {Asleep{}, Times{3, resized_twice(0)}},
      {.before_start = {EmitEverywhere{4, 200}}}},
-    {{"E15/generation-jumps", Level::erratum, "E15", "generation higher by 4 to 65,536",
+    {{"E15/generation-jumps", Level::erratum, "generation higher by 4 to 65,536",
       "Resize while the consumer is stopped. Nudge the retired buffer until its generation is 4, "
       "16, 256 and 65,536 higher than the consumer's value.",
       "The consumer takes any change of generation as a change."},
@@ -242,14 +241,13 @@ const Row kResizeRows[] = {
            }),
       Asleep{}},
      {.cpus = 1, .nudging = false}},
-    {{"E21/swaps-without-events-between", Level::erratum, "E21", "several resizes without an event",
+    {{"E21/swaps-without-events-between", Level::erratum, "several resizes without an event",
       "Resize four times, one after the other, without events.",
       "The consumer keeps the last sequence number of the CPU over all buffers, and delivers "
       "nothing again."},
      {Asleep{}, Times{4, {Resize{}, Asleep{}}}, EmitEverywhere{1, 200}, Asleep{}},
      {.before_start = {EmitEverywhere{10, 200}}}},
-    {{"E21/event-after-swaps-without-events", Level::erratum, "E21",
-      "an event after resizes without one",
+    {{"E21/event-after-swaps-without-events", Level::erratum, "an event after resizes without one",
       "Resize six times, some of them with events in the new buffer before the consumer reads it, "
       "some without.",
       "The consumer begins at tail_pos of each new buffer, loses nothing and delivers nothing "
@@ -260,14 +258,14 @@ const Row kResizeRows[] = {
            }),
       Asleep{}},
      {.before_start = {EmitEverywhere{4, 200}}}},
-    {{"E21/nothing-survives", Level::erratum, "E21", "a smaller buffer into which nothing fits",
+    {{"E21/nothing-survives", Level::erratum, "a smaller buffer into which nothing fits",
       "Make the newest event too large for the next buffer, so that the next one is empty. Then "
       "use sequence numbers without an event, and emit events. Repeat three times.",
       "The consumer keeps the last sequence number of the CPU. An L record, where there is one, "
       "counts what is missing since the old buffer."},
      {each_below(3, empty_next_buffer)},
      {.cpus = 1, .capacity = 4 * kSmallRegion, .before_start = {Emit{}, Drop{}, Emit{}}}},
-    {{"E21/torn-while-it-finds-its-place", Level::erratum, "E21",
+    {{"E21/torn-while-it-finds-its-place", Level::erratum,
       "an overwrite during the search for new events",
       "Replace the buffer by one with delivered events only. When the consumer first reads them, "
       "overwrite all of them by headers of zeros, of ones and of sizes of 485 MiB.",
@@ -279,7 +277,7 @@ const Row kResizeRows[] = {
                    InNextBuffer{.actions = {OverwriteAll{filling}}, .pages = NextPages::data}};
            })},
      {.cpus = 1}},
-    {{"E21/lapped-in-part-while-it-finds-its-place", Level::erratum, "E21",
+    {{"E21/lapped-in-part-while-it-finds-its-place", Level::erratum,
       "a partial lap during the search for new events",
       "Fill the new buffer with delivered events. At each of the first accesses to its metadata "
       "page in turn, emit an event over the oldest few.",
@@ -287,7 +285,7 @@ const Row kResizeRows[] = {
       "nothing again."},
      {Limited{{InNextBuffer{.actions = {Emit{1, 8000}}, .last = 24, .before = filled_by(4000)}}}},
      {.cpus = 1}},
-    {{"E21/new-over-the-first-that-it-scans", Level::erratum, "E21",
+    {{"E21/new-over-the-first-that-it-scans", Level::erratum,
       "a new event in the place of the first old one",
       "Fill the new buffer with delivered events of 64 bytes. At each of the first accesses to it "
       "in turn, emit one of 64 bytes exactly over the oldest.",
@@ -296,7 +294,7 @@ const Row kResizeRows[] = {
      {Limited{{InNextBuffer{
          .actions = {Emit{1, 64}}, .pages = NextPages::all, .last = 60, .before = filled_by(64)}}}},
      {.cpus = 1}},
-    {{"5.1.8.3-5/clock-set-back-over-a-swap", Level::must, "5.1.8.3-5",
+    {{"5.1.8.3-5/clock-set-back-over-a-swap", Level::must,
       "a clock set back, and a batch, during a resize",
       "Resize, each time with a batch of four events in the new buffer. Set the clock back by an "
       "hour before the second and the third resize.",
@@ -308,25 +306,24 @@ const Row kResizeRows[] = {
            }),
       Asleep{}},
      {.before_start = {EmitEverywhere{3, 200}}}},
-    {{"E21/lapped-over-a-swap", Level::erratum, "E21", "a lap of the new buffer",
+    {{"E21/lapped-over-a-swap", Level::erratum, "a lap of the new buffer",
       "Resize, and lap the new buffer before the consumer continues.",
       "The consumer delivers what survives in either buffer once, in order."},
      {Asleep{},
       Times{3, {AtOnce{{EmitEverywhere{2, 300}, Resize{}, OnEachCpu{{Lap{2500}}}}}, Asleep{}}}},
      {.before_start = {EmitEverywhere{4, 200}}}},
-    {{"E19/swap-after-the-mmap", Level::erratum, "E19",
-      "a buffer retired before its generation is read",
+    {{"E19/swap-after-the-mmap", Level::erratum, "a buffer retired before its generation is read",
       "Resize every buffer just after one is mapped and before its generation can have been read. "
       "Nudge a consumer that sleeps on the retired buffer.",
       "The consumer attaches again and finds the current buffer, at once or at the nudge."},
      swap_after_the_mmap},
-    {{"E19/swap-with-events-after-the-mmap", Level::erratum, "E19",
+    {{"E19/swap-with-events-after-the-mmap", Level::erratum,
       "a buffer with events of its own retired before its generation is read",
       "Just after the next buffer is mapped, emit four events, and replace the buffer by one into "
       "which they do not fit.",
       "The consumer delivers the four events, and writes a G record for each of the two buffers."},
      swap_after_the_mmap_with_events},
-    {{"E19/nudged", Level::erratum, "E19", "nudges of retired buffers",
+    {{"E19/nudged", Level::erratum, "nudges of retired buffers",
       "Increment the generation of a retired buffer one to three times more.",
       "The consumer moves to the new buffer once and delivers nothing twice."},
      {Asleep{}, each_below(3,
@@ -336,21 +333,20 @@ const Row kResizeRows[] = {
                                             Asleep{}};
                            })},
      {.before_start = {EmitEverywhere{2, 100}}}},
-    {{"E24/swap-at-every-step", Level::erratum, "E24", "a resize at every step of a drain",
+    {{"E24/swap-at-every-step", Level::erratum, "a resize at every step of a drain",
       "Before each access to CPU 0's metadata page in turn, emit an event, resize with shifted "
       "positions, and lap the new buffer.",
       kLoadsWritePosAgain},
      {Asleep{}, BeforeEachAccess{leave_in_the_old_buffer(1)}},
      {.nudging = false}},
-    {{"E24/swap-at-every-step-of-an-empty-iteration", Level::erratum, "E24",
+    {{"E24/swap-at-every-step-of-an-empty-iteration", Level::erratum,
       "a resize at every step of an iteration without events",
       "Wake the consumer of CPU 0 without an event. Before each access to the metadata page in "
       "turn, emit five events, resize with shifted positions, and lap the new buffer.",
       kLoadsWritePosAgain},
      {Asleep{}, BeforeEachAccess{.actions = leave_in_the_old_buffer(5), .spurious_wakes = 1}},
      {.nudging = false}},
-    {{"5.1.8.3-6/closes-retired-buffers", Level::should, "5.1.8.3-6",
-      "files and mappings of old buffers",
+    {{"5.1.8.3-6/closes-retired-buffers", Level::should, "files and mappings of old buffers",
       "Resize twenty times, one after the other, with an event each.",
       "The consumer closes the fds and unmaps the mappings of old buffers."},
      closes_what_it_leaves},
@@ -415,14 +411,14 @@ Step leave_unread(const std::vector<std::uint32_t>& cpus) {
 }
 
 const Row kSeveralChangeRows[] = {
-    {{"E10/changed-on-the-way-to-another", Level::erratum, "E10",
+    {{"E10/changed-on-the-way-to-another", Level::erratum,
       "changes of the other CPUs' buffers before the attach",
       "Replace the buffer of one of three CPUs by a smaller one. Before the attach that follows, "
       "emit more on each of the others than its next buffer holds, and replace those as well.",
       "The consumer drains each old buffer to its frozen write_pos before it leaves it, whichever "
       "CPU's change caused the attach."},
      changed_on_the_way_to_another},
-    {{"E10/thousands-unread-on-any-cpu", Level::erratum, "E10",
+    {{"E10/thousands-unread-on-any-cpu", Level::erratum,
       "thousands of unread events on one CPU, then on two",
       "Emit 6000 events on the second of three CPUs, then on the first and the last. While they "
       "are unread, replace the buffers by some that hold a quarter of them.",
@@ -435,7 +431,7 @@ const Row kSeveralChangeRows[] = {
 
 // A dropped event used the number after the last one of the old buffer.
 const Row kGapOverSwapRows[] = {
-    {{"5.1.8.3-5/gap-over-a-swap", Level::must, "5.1.8.3-5", "a dropped event before a resize",
+    {{"5.1.8.3-5/gap-over-a-swap", Level::must, "a dropped event before a resize",
       "Drop events just before a resize, so that the sequence has a gap there.",
       "The consumer continues with the first greater sequence number, not with the next one."},
      {each_below(3,
@@ -449,7 +445,7 @@ const Row kGapOverSwapRows[] = {
 
 // The next buffer contains a few of the events; the others are only in the old one (E10).
 const Row kThousandUnreadRows[] = {
-    {{"E10/a-thousand-unread", Level::erratum, "E10", "a thousand unread events in the old buffer",
+    {{"E10/a-thousand-unread", Level::erratum, "a thousand unread events in the old buffer",
       "Emit 1000 events. While they are unread, replace the buffer by a buffer that holds few of "
       "them.",
       "The consumer delivers all of them, from the old buffer first."},
@@ -459,7 +455,7 @@ const Row kThousandUnreadRows[] = {
 
 // After the shrink one event fills the new buffer to the last byte.
 const Row kFullNextBufferRows[] = {
-    {{"E20/fills-the-new-buffer", Level::erratum, "E20", "an event as large as the new buffer",
+    {{"E20/fills-the-new-buffer", Level::erratum, "an event as large as the new buffer",
       "Shrink the buffer to exactly the size of an event that survives.",
       "The consumer delivers the event whole."},
      {Asleep{}, AtOnce{{Emit{1, usual()}, Resize{usual()}}}, Asleep{}, Emit{2, 100}, Asleep{}},

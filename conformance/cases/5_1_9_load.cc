@@ -75,21 +75,15 @@ CaseOutcome Load::operator()(Stage& stage) const {
 }
 
 const Row kMuchRows[] = {
-    {"5.1.3/largest-capacity",
-     must,
-     "5.1.3",
-     "buffers of 256 MiB",
-     "Use the largest capacity that can be configured, with events around the end of the ring. "
-     "Then resize to the usual one.",
-     "The consumer delivers every event.",
+    {{"5.1.3/largest-capacity", must, "buffers of 256 MiB",
+      "Use the largest capacity that can be configured, with events around the end of the ring. "
+      "Then resize to the usual one.",
+      "The consumer delivers every event."},
      {Delivered{}, Emit{1, kMebibyte}, Emit{9}, Asleep{}, Resize{usual()}, Emit{3}, Asleep{}},
      {.rings = set_largest, .before_start = {check_memory, Emit{9, 30'000}}}},
-    {"5.1.9/paused-for-ten-laps",
-     must,
-     "5.1.9",
-     "a pause of ten laps",
-     "Stop the consumer in the middle of its drain. Overwrite the ring ten times.",
-     kContinuesAtTail,
+    {{"5.1.9/paused-for-ten-laps", must, "a pause of ten laps",
+      "Stop the consumer in the middle of its drain. Overwrite the ring ten times.",
+      kContinuesAtTail},
      {Asleep{}, ten_laps(700), ten_laps(3000), ten_laps(20000)}},
 };
 
@@ -98,12 +92,12 @@ const Row kMuchRows[] = {
 const std::vector<Case> kMuchCases = cases_of(kMuchRows);
 
 const std::vector<Case> kLoadCases = {
-    {"5.1.9/under-load", must, "5.1.9", "events under load",
+    {"5.1.9/under-load", must, "events under load",
      "Emit bursts of events of random sizes on random CPUs while the consumer runs.",
      "The consumer delivers what is not overwritten once, in order, with exact counts of the lost "
      "events.",
      Load{false}},
-    {"5.1.8.4/resizes-under-load", must, "5.1.8.4", "resizes under load",
+    {"5.1.8.4/resizes-under-load", must, "resizes under load",
      "Emit bursts of events of random sizes on random CPUs while the consumer runs. Resize every "
      "buffer now and then.",
      "The consumer neither loses an event in a change of buffers nor delivers one twice.",

@@ -124,33 +124,33 @@ CaseOutcome swap_without_a_nudge(Stage& stage) {
 }  // namespace
 
 const std::vector<Case> kAsPublishedCases = {
-    {"published/tail-after-the-data", must, "5.1.8.1-5", "a batch that moves tail_pos too late",
+    {"published/tail-after-the-data", must, "a batch that moves tail_pos too late",
      "Overwrite the end of the oldest event while the consumer copies it. Move tail_pos after the "
      "second load.",
      "The consumer delivers a torn event: nothing tells it.",
      losing(tail_after_the_data, {FindingCode::torn_event, FindingCode::misread_event},
             "tail_pos of a batch is stored after the data"),
-     Demand::as_published},
-    {"published/wake-without-a-fence", must, "E1", "a producer without the full fence of E1",
+     Demand::as_published, "5.1.8.1-5"},
+    {"published/wake-without-a-fence", must, "a producer without the full fence of E1",
      "Publish an event for a sleeping consumer. The producer has loaded need_wake before the "
      "consumer set it, and so wakes nobody.",
      "The consumer finds the event when its time limit ends; without one it sleeps on.",
      losing(wake_without_a_fence, {FindingCode::lost_wake_up},
             "no full fence between write_pos and need_wake"),
-     Demand::as_published},
-    {"published/swap-without-a-nudge", must, "E19", "a retired buffer that nobody nudges",
+     Demand::as_published, "E1"},
+    {"published/swap-without-a-nudge", must, "a retired buffer that nobody nudges",
      "Replace each buffer after its first mmap, before the consumer can load its generation.",
      "The consumer attaches again to see that its buffer is retired; without that it sleeps on.",
      losing(swap_without_a_nudge, {FindingCode::lost_wake_up},
             "a retired buffer is never nudged, and all descriptors have one inode"),
-     Demand::as_published},
-    {"published/swap-without-a-fence", must, "E19", "a swap that wakes only if need_wake is set",
+     Demand::as_published, "E19"},
+    {"published/swap-without-a-fence", must, "a swap that wakes only if need_wake is set",
      "Replace the buffer of a sleeping consumer. The producer has loaded need_wake before the "
      "consumer set it, and so wakes nobody. Emit events in the new buffer.",
-     "The consumer looks again when its time limit ends; without one it sleeps on.",
+     "The consumer checks again when its time limit ends; without one it sleeps on.",
      losing(swap_without_a_fence, {FindingCode::lost_wake_up},
             "a swap wakes only if need_wake is set, without a full fence before that load"),
-     Demand::as_published},
+     Demand::as_published, "E19"},
 };
 
 }  // namespace kmes::conformance

@@ -237,7 +237,7 @@ constexpr std::string_view kGoesOn =
     "The consumer delivers everything in the old buffer. It tries again after 100 ms at most, and "
     "rests between two attempts, or it exits with a non-zero status.";
 constexpr Common kFails{
-    must, kClause,
+    must,
     "Replace the buffer. Fail the next kmes_attach, once and six times in a row, with 24 unread "
     "events in the old buffer and with none. Then fail the attach after that.",
     kGoesOn};
@@ -250,7 +250,7 @@ const std::vector<Case> kLaterAttachCases = {
     kFails("contract-1/later-attach-emfile", "EMFILE at a later attach", fails_with(EMFILE)),
     kFails("contract-1/later-attach-enfile", "ENFILE at a later attach", fails_with(ENFILE)),
     kFails("contract-1/later-attach-eperm", "EPERM at a later attach", fails_with(EPERM)),
-    {"contract-1/later-attach-with-nothing-unread", must, kClause,
+    {"contract-1/later-attach-with-nothing-unread", must,
      "a failed later attach with nothing unread",
      "Replace the buffer after every event is delivered. Fail the next kmes_attach twice, with "
      "each error in turn.",
@@ -261,8 +261,7 @@ const std::vector<Case> kLaterAttachCases = {
               {0, 0, EMFILE, 2},
               {0, 0, ENFILE, 2},
               {0, 0, EPERM, 2}}}},
-    {"contract-1/later-attach-beside-others", must, kClause,
-     "a failed later attach for one CPU of four",
+    {"contract-1/later-attach-beside-others", must, "a failed later attach for one CPU of four",
      "Replace the buffer of one CPU of four. Fail the next kmes_attach, with each error in turn. "
      "Emit events on the other CPUs.",
      kGoesOn,
@@ -272,8 +271,7 @@ const std::vector<Case> kLaterAttachCases = {
               {0, 10, EMFILE, 1},
               {1, 10, ENFILE, 5},
               {2, 10, EPERM, 1}}}},
-    {"contract-1/later-attach-at-every-step", must, kClause,
-     "a change at every step, and a failed attach",
+    {"contract-1/later-attach-at-every-step", must, "a change at every step, and a failed attach",
      "Before each access of the consumer in turn, emit three events and replace the buffer. Fail "
      "the next kmes_attach once.",
      kGoesOn, fails_at_every_step},

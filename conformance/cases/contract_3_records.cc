@@ -354,53 +354,50 @@ constexpr std::string_view kChecksAgain =
     "The consumer checks for events and sets need_wake again.";
 
 const Row kRecordRows[] = {
-    {"contract-3/whole-lines", must, "contract-3", "whole lines in each write",
-     "Fill half of each CPU's buffer with events of types of 20 to 40,000 bytes. Check each write "
-     "to the report.",
-     "The consumer ends each write with a newline, if several of its threads write.", whole_lines},
-    {"contract-3/records-before-it-sleeps", must, "contract-3", "all records before a sleep",
-     "Emit bursts of forty events. Hold a thread that writes records, and does not load write_pos "
-     "itself, before one of its writes. Check the report when the thread that loaded write_pos "
-     "enters a futex wait.",
-     "The consumer has written the record of each of them by then.", records_before_it_sleeps},
-    {"contract-3/records-pile-up", must, "contract-3", "many events that wait for their records",
-     "Hold a thread that writes records, and does not read the ring itself, before one of its "
-     "writes. Emit 256, 257, 300 and 5000 events meanwhile.",
-     "The consumer delivers every event once, however many its threads hand over.",
+    {{"contract-3/whole-lines", must, "whole lines in each write",
+      "Fill half of each CPU's buffer with events of types of 20 to 40,000 bytes. Check each write "
+      "to the report.",
+      "The consumer ends each write with a newline, if several of its threads write."},
+     whole_lines},
+    {{"contract-3/records-before-it-sleeps", must, "all records before a sleep",
+      "Emit bursts of forty events. Hold a thread that writes records, and does not load write_pos "
+      "itself, before one of its writes. Check the report when the thread that loaded write_pos "
+      "enters a futex wait.",
+      "The consumer has written the record of each of them by then."},
+     records_before_it_sleeps},
+    {{"contract-3/records-pile-up", must, "many events that wait for their records",
+      "Hold a thread that writes records, and does not read the ring itself, before one of its "
+      "writes. Emit 256, 257, 300 and 5000 events meanwhile.",
+      "The consumer delivers every event once, however many its threads hand over."},
      records_pile_up},
-    {"contract-4/exits-with-all-records", must, "contract-4", "records of all threads at the end",
-     "Emit the end event on CPU 0, and hold the thread that writes its record before it does. Emit "
-     "the end event of the other CPUs meanwhile.",
-     kWritesBeforeExit, [](Stage& stage) { return exits_with_all_records(stage, 0); }},
-    {"contract-4/exits-after-its-last-record", must, "contract-4", "the last record at the end",
-     "Emit the end event on the last of three CPUs, and hold the thread that writes its record "
-     "before it does.",
-     kWritesBeforeExit, [](Stage& stage) { return exits_with_all_records(stage, 2); }},
-    {"contract-3/a-change-is-reported-before-it-sleeps", must, "contract-3",
-     "G record before a sleep",
-     "Replace the buffer and emit nothing. Check the report when the consumer sleeps in the next "
-     "buffer and none of its threads runs.",
-     "The consumer has written the G record by then.", change_is_reported},
-    {"E2/no-limit-instead-of-a-second-load", erratum, "E2",
-     "a long time limit in place of a second check",
-     "Emit an event at each access to the metadata page in turn, as in E2/event-at-every-step. "
-     "Check the time limit of the sleep that follows.",
-     "The consumer never sleeps for more than 100 ms while an event is unread.",
+    {{"contract-4/exits-with-all-records", must, "records of all threads at the end",
+      "Emit the end event on CPU 0, and hold the thread that writes its record before it does. "
+      "Emit the end event of the other CPUs meanwhile.",
+      kWritesBeforeExit},
+     [](Stage& stage) { return exits_with_all_records(stage, 0); }},
+    {{"contract-4/exits-after-its-last-record", must, "the last record at the end",
+      "Emit the end event on the last of three CPUs, and hold the thread that writes its record "
+      "before it does.",
+      kWritesBeforeExit},
+     [](Stage& stage) { return exits_with_all_records(stage, 2); }},
+    {{"contract-3/a-change-is-reported-before-it-sleeps", must, "G record before a sleep",
+      "Replace the buffer and emit nothing. Check the report when the consumer sleeps in the next "
+      "buffer and none of its threads runs.",
+      "The consumer has written the G record by then."},
+     change_is_reported},
+    {{"E2/no-limit-instead-of-a-second-load", erratum,
+      "a long time limit in place of a second check",
+      "Emit an event at each access to the metadata page in turn, as in E2/event-at-every-step. "
+      "Check the time limit of the sleep that follows.",
+      "The consumer never sleeps for more than 100 ms while an event is unread."},
      no_limit_instead_of_a_load},
-    {"5.1.8.2-5/waits-that-time-out",
-     must,
-     "5.1.8.2-5",
-     "ETIMEDOUT from futex_wait",
-     "Wake the consumer without an event, with ETIMEDOUT where the wait has a time limit.",
-     kChecksAgain,
+    {{"5.1.8.2-5/waits-that-time-out", must, "ETIMEDOUT from futex_wait",
+      "Wake the consumer without an event, with ETIMEDOUT where the wait has a time limit.",
+      kChecksAgain},
      kSpuriousWakes,
      {.wake_result = -ETIMEDOUT}},
-    {"5.1.8.2-5/interrupted-without-an-event",
-     must,
-     "5.1.8.2-5",
-     "EINTR from futex_wait, without an event",
-     "Wake the consumer without an event, with EINTR.",
-     kChecksAgain,
+    {{"5.1.8.2-5/interrupted-without-an-event", must, "EINTR from futex_wait, without an event",
+      "Wake the consumer without an event, with EINTR.", kChecksAgain},
      kSpuriousWakes,
      {.wake_result = -EINTR}},
 };

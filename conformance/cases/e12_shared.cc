@@ -226,47 +226,40 @@ constexpr std::string_view kBoth =
     "The consumer delivers every event in both instances, and neither of them sleeps on one.";
 
 const Row kSharedRows[] = {
-    {"E12/cleared-while-it-sleeps",
-     erratum,
-     "E12",
-     "need_wake cleared by another consumer",
-     "Let a second consumer of the buffer, stopped after its wake, clear need_wake while the first "
-     "one sleeps. Then emit an event.",
-     kLimit,
+    {{"E12/cleared-while-it-sleeps", erratum, "need_wake cleared by another consumer",
+      "Let a second consumer of the buffer, stopped after its wake, clear need_wake while the "
+      "first one sleeps. Then emit an event.",
+      kLimit},
      {Asleep{}, cleared_while_it_sleeps},
      kOneCpu,
      shared},
-    {"E12/cleared-at-every-step",
-     erratum,
-     "E12",
-     "need_wake cleared by another consumer at every step",
-     "Let a second consumer of the buffer clear need_wake before each access to the metadata page "
-     "in turn. Then emit an event.",
-     kLimit,
+    {{"E12/cleared-at-every-step", erratum, "need_wake cleared by another consumer at every step",
+      "Let a second consumer of the buffer clear need_wake before each access to the metadata page "
+      "in turn. Then emit an event.",
+      kLimit},
      {Asleep{}, cleared_at_every_step},
      kOneCpu,
      shared},
-    {"E12/set-at-every-step",
-     erratum,
-     "E12",
-     "need_wake set by another consumer at every step",
-     "Let a second consumer of the buffer set need_wake before each access to the metadata page in "
-     "turn.",
-     "The consumer tolerates a spurious wake and sleeps again.",
+    {{"E12/set-at-every-step", erratum, "need_wake set by another consumer at every step",
+      "Let a second consumer of the buffer set need_wake before each access to the metadata page "
+      "in turn.",
+      "The consumer tolerates a spurious wake and sleeps again."},
      {Asleep{}, BeforeEachAccess{{other_sets}}},
      kOneCpu,
      shared},
-    {"E12/two-instances", erratum, "E12",
-     "two instances of the program, one stalled after its wake",
-     "Start the program once more on the same buffer and wake both. Hold the second one before "
-     "each "
-     "of its accesses to the metadata page in turn, until the first has drained and sleeps again. "
-     "Then emit an event.",
-     kBoth, two_instances, shared},
-    {"E12/two-instances-under-load", erratum, "E12", "two instances of the program under load",
-     "Start the program once more on the same buffer. Emit events while both drain and go to "
-     "sleep.",
-     kBoth, two_instances_under_load, shared},
+    {{"E12/two-instances", erratum, "two instances of the program, one stalled after its wake",
+      "Start the program once more on the same buffer and wake both. Hold the second one before "
+      "each of its accesses to the metadata page in turn, until the first has drained and sleeps "
+      "again. Then emit an event.",
+      kBoth},
+     two_instances,
+     shared},
+    {{"E12/two-instances-under-load", erratum, "two instances of the program under load",
+      "Start the program once more on the same buffer. Emit events while both drain and go to "
+      "sleep.",
+      kBoth},
+     two_instances_under_load,
+     shared},
 };
 
 }  // namespace

@@ -285,43 +285,36 @@ void emit_wide_header(Stage& stage) {
 }  // namespace
 
 const std::vector<Case> kSizeCases = {
-    {"event-model/sizes-around-powers-of-two", must, "event-model",
-     "event sizes around every power of two",
+    {"event-model/sizes-around-powers-of-two", must, "event sizes around every power of two",
      in_layout("Emit events of 2^k - 1, 2^k and 2^k + 1 bytes, from {} bytes to 1 MiB, one CPU for "
                "each size. Emit them across the end of the data region and within it.",
                kLeastEventBytes),
      kDeliversWhole, LengthOnEachCpu{kLeastEventBytes, kMebibyte, 2 * kMebibyte, of_size, half}},
-    {"event-model/payloads-around-powers-of-two", must, "event-model",
-     "payload lengths around every power of two",
+    {"event-model/payloads-around-powers-of-two", must, "payload lengths around every power of two",
      "Emit events as in event-model/sizes-around-powers-of-two, with payloads of 0 bytes to 512 "
      "KiB.",
      kDeliversWhole, LengthOnEachCpu{0, kMebibyte / 2, 2 * kMebibyte, of_payload, half_of_payload}},
-    {"event-model/headers-around-powers-of-two", must, "event-model",
-     "header sizes around every power of two",
+    {"event-model/headers-around-powers-of-two", must, "header sizes around every power of two",
      in_layout(
          "Emit events as in event-model/sizes-around-powers-of-two, with headers of {} bytes to "
          "512 KiB and payloads of 20 bytes.",
          kLeastEventBytes),
      kDeliversWhole,
      LengthOnEachCpu{kLeastEventBytes, kMebibyte / 2, 2 * kMebibyte, of_header, half}},
-    {"event-model/types-around-powers-of-two", must, "event-model",
-     "type lengths around every power of two",
+    {"event-model/types-around-powers-of-two", must, "type lengths around every power of two",
      "Emit events as in event-model/sizes-around-powers-of-two, with types of 1 to 65,535 bytes. "
      "The end of the data region is inside the type.",
      kDeliversWhole, LengthOnEachCpu{1, 0xffff, 256 << 10, of_type, half_of_type}},
-    {"event-model/sizes-up-to-128-mebibytes", must, "event-model",
-     "event sizes up to half of the largest ring",
+    {"event-model/sizes-up-to-128-mebibytes", must, "event sizes up to half of the largest ring",
      "Emit an event of each power of two from 2 MiB to 128 MiB across the end of a ring of twice "
      "its size. Emit those below 128 MiB within the region too.",
      kDeliversWhole, large_sizes},
-    {"5.1.8.1-5/largest-event-torn", must, "5.1.8.1-5",
-     "an event of 128 MiB overwritten during the copy",
+    {"5.1.8.1-5/largest-event-torn", must, "an event of 128 MiB overwritten during the copy",
      "Emit an event of 128 MiB in a ring of twice its size. At the first access to the second half "
      "of the event, overwrite it by an event of the same size.",
      "The consumer loads tail_pos after the copy, however large the event is, and discards it.",
      large_sizes_torn},
-    {"E7/survivors-larger-than-half", erratum, "E7",
-     "survivors of a shrink larger than half of the ring",
+    {"E7/survivors-larger-than-half", erratum, "survivors of a shrink larger than half of the ring",
      "Shrink the rings of five CPUs to half. In each, one event of between half of the new ring "
      "and all of it survives across the end. Shrink before the attach, and again while the "
      "consumer is stopped.",
@@ -331,42 +324,30 @@ const std::vector<Case> kSizeCases = {
 namespace {
 
 const Row kLargeHeaderRows[] = {
-    {"event-model/large-headers",
-     must,
-     "event-model",
-     "headers of up to 1.2 MB",
-     "Emit types of 4 to 64 KiB, and headers that are longer than their type by up to 1,200,000 "
-     "bytes.",
-     "The consumer reads type_len as 16 bits and header_size as 32, with no limit other than the "
-     "event's size.",
+    {{"event-model/large-headers", must, "headers of up to 1.2 MB",
+      "Emit types of 4 to 64 KiB, and headers that are longer than their type by up to 1,200,000 "
+      "bytes.",
+      "The consumer reads type_len as 16 bits and header_size as 32, with no limit other than the "
+      "event's size."},
      {emit_large_headers},
      {.capacity = 4 * kMebibyte}},
 };
 
 const Row kMebibyteRows[] = {
-    {"event-model/five-mebibytes",
-     must,
-     "event-model",
-     "an event of 5 MiB, a header of 200,000 bytes",
-     "Emit an event of 5 MiB, and one with a header of more than 2^17 bytes, into a ring of 16 "
-     "MiB.",
-     kDeliversWhole,
+    {{"event-model/five-mebibytes", must, "an event of 5 MiB, a header of 200,000 bytes",
+      "Emit an event of 5 MiB, and one with a header of more than 2^17 bytes, into a ring of 16 "
+      "MiB.",
+      kDeliversWhole},
      {Asleep{}, Emit{1, 5 * kMebibyte}, Asleep{}, emit_wide_header, Asleep{}},
      {.cpus = 1, .capacity = 16 * kMebibyte}},
-    {"event-model/nine-mebibytes",
-     must,
-     "event-model",
-     "an event of 9 MiB",
-     "Emit an event of 9 MiB, which is larger than most thread stacks, into a ring of 32 MiB.",
-     kDeliversWhole,
+    {{"event-model/nine-mebibytes", must, "an event of 9 MiB",
+      "Emit an event of 9 MiB, which is larger than most thread stacks, into a ring of 32 MiB.",
+      kDeliversWhole},
      one_event_of(9),
      {.cpus = 1, .capacity = 32 * kMebibyte}},
-    {"event-model/eighteen-mebibytes",
-     must,
-     "event-model",
-     "an event of 18 MiB",
-     "Emit an event of 18 MiB, which is more than 2^24 bytes, into a ring of 64 MiB.",
-     kDeliversWhole,
+    {{"event-model/eighteen-mebibytes", must, "an event of 18 MiB",
+      "Emit an event of 18 MiB, which is more than 2^24 bytes, into a ring of 64 MiB.",
+      kDeliversWhole},
      one_event_of(18),
      {.cpus = 1, .capacity = 64 * kMebibyte}},
 };

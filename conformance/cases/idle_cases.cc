@@ -181,40 +181,43 @@ CaseOutcome delivers_on_any_cpu(Stage& stage) {
 }
 
 const Row kIdleRows[] = {
-    {"5.1.8.2/idle-burns-no-cpu", Level::should, "5.1.8.2", "processor time while idle",
-     kCompareIdle, kSleepsWhenIdle,
+    {{"5.1.8.2/idle-burns-no-cpu", Level::should, "processor time while idle", kCompareIdle,
+      kSleepsWhenIdle},
      [](Stage& stage) { return idle_burns_no_cpu(stage, Before::events); }},
-    {"5.1.8.2/idle-beside-an-ended-cpu", Level::should, "5.1.8.2",
-     "processor time while idle, with ended CPUs",
-     "Emit the end event on the two other CPUs. Then compare the processor time of the idle "
-     "consumer with that of a thread that never rests, and with its own sleep, several times.",
-     kSleepsWhenIdle, [](Stage& stage) { return idle_burns_no_cpu(stage, Before::ends); }},
-    {"5.1.8.2/idle-beside-a-refused-cpu", Level::should, "5.1.8.2",
-     "processor time while idle, with a refused CPU",
-     "Give the other CPU a bad magic, and events. Then compare the processor time of the idle "
-     "consumer with that of a thread that never rests, and with its own sleep, several times.",
-     kSleepsWhenIdle, [](Stage& stage) { return idle_burns_no_cpu(stage, Before::refusal); }},
-    {"5.1.8.2/idle-after-changes", Level::should, "5.1.8.2",
-     "processor time while idle, after changes of the buffer",
-     "Replace the buffer twice. Then compare the processor time of the idle consumer with that "
-     "of a thread that never rests, and with its own sleep, several times.",
-     kSleepsWhenIdle, [](Stage& stage) { return idle_burns_no_cpu(stage, Before::changes); }},
-    {"5.1.8.2/idle-after-a-late-count", Level::should, "5.1.8.2",
-     "processor time while idle, after EAGAIN",
-     "Increment futex_counter for an event only after its delivery, so that the "
-     "next wait returns EAGAIN. Then compare the consumer's processor time with "
-     "that of a thread that never rests, and with its own sleep.",
-     "The consumer reads futex_counter again and sleeps. In two samples, or in all "
-     "together, it uses far less processor time.",
+    {{"5.1.8.2/idle-beside-an-ended-cpu", Level::should,
+      "processor time while idle, with ended CPUs",
+      "Emit the end event on the two other CPUs. Then compare the processor time of the idle "
+      "consumer with that of a thread that never rests, and with its own sleep, several times.",
+      kSleepsWhenIdle},
+     [](Stage& stage) { return idle_burns_no_cpu(stage, Before::ends); }},
+    {{"5.1.8.2/idle-beside-a-refused-cpu", Level::should,
+      "processor time while idle, with a refused CPU",
+      "Give the other CPU a bad magic, and events. Then compare the processor time of the idle "
+      "consumer with that of a thread that never rests, and with its own sleep, several times.",
+      kSleepsWhenIdle},
+     [](Stage& stage) { return idle_burns_no_cpu(stage, Before::refusal); }},
+    {{"5.1.8.2/idle-after-changes", Level::should,
+      "processor time while idle, after changes of the buffer",
+      "Replace the buffer twice. Then compare the processor time of the idle consumer with that "
+      "of a thread that never rests, and with its own sleep, several times.",
+      kSleepsWhenIdle},
+     [](Stage& stage) { return idle_burns_no_cpu(stage, Before::changes); }},
+    {{"5.1.8.2/idle-after-a-late-count", Level::should, "processor time while idle, after EAGAIN",
+      "Increment futex_counter for an event only after its delivery, so that the "
+      "next wait returns EAGAIN. Then compare the consumer's processor time with "
+      "that of a thread that never rests, and with its own sleep.",
+      "The consumer reads futex_counter again and sleeps. In two samples, or in all "
+      "together, it uses far less processor time."},
      [](Stage& stage) { return idle_burns_no_cpu(stage, Before::late_count); }},
-    {"5.1.8.2/delivers-when-woken", Level::should, "5.1.8.2-6", "delay from an event to its record",
-     "Compare the time from an event to its record with a wait of 100 ms, several times.",
-     "The consumer needs at most four such waits in at least one sample.", delivers_when_woken},
-    {"5.1.8.2/delivers-on-any-cpu", Level::should, "5.1.8.2-6",
-     "delay from an event to its record on any CPU",
-     "Compare the time from an event to its record with a wait of 100 ms, on each of three "
-     "CPUs. The consumer may check them one after the other.",
-     "The consumer needs at most twelve such waits in one of three samples for each CPU.",
+    {{"5.1.8.2/delivers-when-woken", Level::should, "delay from an event to its record",
+      "Compare the time from an event to its record with a wait of 100 ms, several times.",
+      "The consumer needs at most four such waits in at least one sample.", "5.1.8.2-6"},
+     delivers_when_woken},
+    {{"5.1.8.2/delivers-on-any-cpu", Level::should, "delay from an event to its record on any CPU",
+      "Compare the time from an event to its record with a wait of 100 ms, on each of three "
+      "CPUs. The consumer may check them one after the other.",
+      "The consumer needs at most twelve such waits in one of three samples for each CPU.",
+      "5.1.8.2-6"},
      delivers_on_any_cpu},
 };
 

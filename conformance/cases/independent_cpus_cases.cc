@@ -222,38 +222,38 @@ void wait_for_refusal(Stage& stage) {
 }
 
 const Row kIndependentCpuRows[] = {
-    {"contract-2/event-beside-a-busy-cpu", Level::should, "contract-2",
-     "an event while another CPU is busy",
-     "Emit an event on CPU 0 whenever its consumer is about to wait for one. Then emit one on "
-     "CPU 1.",
-     kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, BufferChange::none); }},
-    {"5.1.8.3/swap-beside-a-busy-cpu", Level::should, "5.1.8.3",
-     "a new buffer while another CPU is busy",
-     "Emit an event on CPU 0 whenever its consumer is about to wait for one, and one for each "
-     "check of CPU 1. Then replace CPU 1's buffer and emit an event in the new one.",
-     kWhileBusy, [](Stage& stage) { return beside_a_busy_cpu(stage, BufferChange::swap); }},
-    {"contract-2/waits-when-idle-for-long",
-     Level::must,
-     "contract-2",
-     "waits for one CPU when nothing happens for long",
-     "Emit nothing on three CPUs for two seconds. For a consumer with one thread, check every "
-     "wait that omits a CPU.",
-     "The consumer's waits that omit a CPU take at most 100 ms.",
+    {{"contract-2/event-beside-a-busy-cpu", Level::should, "an event while another CPU is busy",
+      "Emit an event on CPU 0 whenever its consumer is about to wait for one. Then emit one on "
+      "CPU 1.",
+      kWhileBusy},
+     [](Stage& stage) { return beside_a_busy_cpu(stage, BufferChange::none); }},
+    {{"5.1.8.3/swap-beside-a-busy-cpu", Level::should, "a new buffer while another CPU is busy",
+      "Emit an event on CPU 0 whenever its consumer is about to wait for one, and one for each "
+      "check of CPU 1. Then replace CPU 1's buffer and emit an event in the new one.",
+      kWhileBusy},
+     [](Stage& stage) { return beside_a_busy_cpu(stage, BufferChange::swap); }},
+    {{"contract-2/waits-when-idle-for-long", Level::must,
+      "waits for one CPU when nothing happens for long",
+      "Emit nothing on three CPUs for two seconds. For a consumer with one thread, check every "
+      "wait that omits a CPU.",
+      "The consumer's waits that omit a CPU take at most 100 ms."},
      {Times{2, {Asleep{}, EmitEverywhere{}}}, Asleep{}, watch_while_idle, EmitEverywhere{},
       Asleep{}},
      {.cpus = 3}},
-    {"E3/all-swapped-and-one-refused", Level::erratum, "E3",
-     "new buffers everywhere, one of them malformed",
-     "Replace the buffers of three sleeping CPUs together, CPU 1's by one of version 2. Then "
-     "emit an event in each of the other new buffers.",
-     "The consumer refuses CPU 1 and sleeps on the new buffers of the others.",
-     replaced_together({}, {break_the_next}, wait_for_refusal), kThreeWideCpus},
-    {"E3/all-swapped-and-one-ends", Level::erratum, "E3",
-     "new buffers everywhere, one CPU with an unread end event",
-     "Emit 3000 events and the end event on CPU 1. While they are unread, replace the buffers "
-     "of three sleeping CPUs together, and emit an event in the other new buffers.",
-     "The consumer sleeps on the new buffers of the others.",
-     replaced_together({Emit{kUnread, 70}, emit_end}, {}, DeliveredHere{}), kThreeWideCpus},
+    {{"E3/all-swapped-and-one-refused", Level::erratum,
+      "new buffers everywhere, one of them malformed",
+      "Replace the buffers of three sleeping CPUs together, CPU 1's by one of version 2. Then "
+      "emit an event in each of the other new buffers.",
+      "The consumer refuses CPU 1 and sleeps on the new buffers of the others."},
+     replaced_together({}, {break_the_next}, wait_for_refusal),
+     kThreeWideCpus},
+    {{"E3/all-swapped-and-one-ends", Level::erratum,
+      "new buffers everywhere, one CPU with an unread end event",
+      "Emit 3000 events and the end event on CPU 1. While they are unread, replace the buffers "
+      "of three sleeping CPUs together, and emit an event in the other new buffers.",
+      "The consumer sleeps on the new buffers of the others."},
+     replaced_together({Emit{kUnread, 70}, emit_end}, {}, DeliveredHere{}),
+     kThreeWideCpus},
 };
 
 }  // namespace

@@ -101,13 +101,12 @@ CaseOutcome torn_one_by_one(Stage& stage) {
 }
 
 const Row kOneByOneRows[] = {
-    {"5.1.8.1-5/torn-one-by-one", Level::must, "5.1.8.1-5",
-     "an overwrite of exactly the event that is read",
-     "Fill the ring with unread events with gaps in their sequence numbers. Each time that the "
-     "consumer begins to read an event, move tail_pos to its end, forty times in a row. Then do "
-     "so only at the second event after a gap.",
-     "The consumer discards the torn event, continues at tail_pos, and delivers every other "
-     "event.",
+    {{"5.1.8.1-5/torn-one-by-one", Level::must, "an overwrite of exactly the event that is read",
+      "Fill the ring with unread events with gaps in their sequence numbers. Each time that the "
+      "consumer begins to read an event, move tail_pos to its end, forty times in a row. Then do "
+      "so only at the second event after a gap.",
+      "The consumer discards the torn event, continues at tail_pos, and delivers every other "
+      "event."},
      torn_one_by_one},
 };
 

@@ -42,12 +42,13 @@ std::string grouped(std::uint64_t number);
 // The columns that several rows have in common. Each row is a call with the other columns.
 struct Common {
     Level level;
-    std::string_view clause;
     std::string_view description;
     std::string_view expectation;
+    std::string_view other_clause = {};
 
     Case operator()(std::string_view id, std::string_view title, CaseFunction run) const {
-        return {id, level, clause, title, description, expectation, std::move(run)};
+        return {id,          level,          title,          description,
+                expectation, std::move(run), Demand::always, other_clause};
     }
 };
 

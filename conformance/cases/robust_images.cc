@@ -414,47 +414,45 @@ constexpr std::string_view kRefusesEach =
     "The consumer refuses each of them with an R record and drains the sound CPU.";
 
 constexpr Common kOneEvent{
-    robust, "E7", "Forge the header of an event in the middle of CPU 0's ring.",
+    robust, "Forge the header of an event in the middle of CPU 0's ring.",
     "The consumer refuses the buffer, or continues with the whole events. It neither crashes nor "
     "hangs, and drains the other CPUs."};
 constexpr Common kOnePosition{
-    robust, "E7", "Forge write_pos and tail_pos of CPU 0 before the attach.",
+    robust, "Forge write_pos and tail_pos of CPU 0 before the attach.",
     "The consumer refuses the buffer, or reads nothing. It neither crashes nor hangs, and drains "
     "the other CPUs."};
 constexpr Common kEvent{
-    robust, "E7",
-    "Forge the lengths of an event in eighteen ways on as many CPUs. Two CPUs are sound.", kNoHarm};
+    robust, "Forge the lengths of an event in eighteen ways on as many CPUs. Two CPUs are sound.",
+    kNoHarm};
 constexpr Common kLargeEvent{
-    robust, "E7",
+    robust,
     "Forge the lengths of an event of 300,000 bytes in fourteen ways on as many CPUs. Two CPUs are "
     "sound.",
     kNoHarm};
 constexpr Common kSequence{
-    robust, "E7",
+    robust,
     "Give the third of five events a sequence number that goes back, repeats, is 0, or is far "
     "ahead of the later ones.",
     kNoHarm};
 constexpr Common kBothPositions{
-    robust, "E7",
+    robust,
     "Forge write_pos and tail_pos in seventeen ways on as many CPUs: ahead, back, inside events, "
     "with one old half of the word. The ring is full of whole old events.",
     kNoHarm};
 constexpr Common kLapsAhead{
-    robust, "E26",
+    robust,
     "Set write_pos to 2^64 - 1, and 2^32 and 2^62 bytes ahead, on three CPUs whose rings are full "
     "of whole old events. Each event is within the bounds of E7, so a consumer without a bound on "
     "write_pos walks round the ring for ever.",
     "The consumer takes a write_pos more than the capacity beyond read_pos and tail_pos for "
-    "corrupt content. It refuses the buffer, or moves to write_pos. It drains the sound CPUs."};
+    "corrupt content. It refuses the buffer, or moves to write_pos. It drains the sound CPUs.",
+    "E26"};
 
 const Row kReservedBytes{
-    "5.1.6.1/reserved-bytes-that-change",
-    robust,
-    "5.1.6.1",
-    "reserved bytes that change after the attach",
-    "Set all reserved bytes of CPU 0's page while the consumer sleeps. Then emit events and "
-    "resize.",
-    "The consumer ignores reserved bytes and drains the buffer.",
+    {"5.1.6.1/reserved-bytes-that-change", robust, "reserved bytes that change after the attach",
+     "Set all reserved bytes of CPU 0's page while the consumer sleeps. Then emit events and "
+     "resize.",
+     "The consumer ignores reserved bytes and drains the buffer."},
     {Asleep{}, set_reserved_bytes, EmitEverywhere{3}, Asleep{}, Resize{current(2)},
      EmitEverywhere{3}, Asleep{}}};
 
@@ -495,15 +493,15 @@ const std::vector<Case> kEventImageCases = {
            Forged{kForgedCpus, while_it_runs, nth_event(kForgedEvents - 1)}),
     kEvent("E7/event-forged-after-a-change", "forged lengths of an event in the next buffer",
            Forged{kForgedCpus, after_a_change, nth_event(2)}),
-    {"E7/survivor-forged", robust, "E7", "forged lengths of a delivered event in the next buffer",
+    {"E7/survivor-forged", robust, "forged lengths of a delivered event in the next buffer",
      "Resize. Forge the lengths of a delivered event in the new buffer, in eighteen ways on as "
      "many CPUs. Two CPUs are sound.",
      kNoHarm, Forged{kForgedCpus, while_it_runs, survivor}},
-    {"E7/forged-in-a-replaced-buffer", robust, "E7", "forged lengths in a replaced buffer",
+    {"E7/forged-in-a-replaced-buffer", robust, "forged lengths in a replaced buffer",
      "Emit events and resize. Forge the lengths of the second event in the old buffer, in eighteen "
      "ways on as many CPUs. Two CPUs are sound.",
      kNoHarm, Forged{kForgedCpus, while_it_runs, event_of_the_old_buffer}},
-    {"E7/forged-across-the-end", robust, "E7", "forged lengths of a header that wraps",
+    {"E7/forged-across-the-end", robust, "forged lengths of a header that wraps",
      "Forge the lengths of an event whose header wraps at the end of the data region, in eighteen "
      "ways on as many CPUs. Two CPUs are sound.",
      kNoHarm, Forged{kForgedCpus, while_it_runs, event_across_the_end}},
@@ -513,7 +511,7 @@ const std::vector<Case> kEventImageCases = {
     kLargeEvent(
         "E7/large-event-forged-while-it-runs", "forged lengths of a large event during a sleep",
         Forged{std::size(kLargeLengths), while_it_runs, large_event_to_forge, kLargeCapacity}),
-    {"E7/size-and-write-pos-forged", robust, "E7", "forged event_size and write_pos",
+    {"E7/size-and-write-pos-forged", robust, "forged event_size and write_pos",
      "Set an event's size to far more than the capacity, and write_pos beyond its end, on five "
      "CPUs. Two CPUs are sound.",
      kNoHarm, Forged{std::size(kSizesAndAhead), before_the_attach, size_and_write_pos}},
@@ -522,7 +520,7 @@ const std::vector<Case> kEventImageCases = {
     kSequence("E7/sequence-goes-back-while-it-runs",
               "sequence numbers that go back or repeat during a sleep",
               Forged{std::size(kSequences), while_it_runs, third_sequence}),
-    {"E7/cpu-id-of-another", robust, "E7", "a cpu_id of another CPU or of none",
+    {"E7/cpu-id-of-another", robust, "a cpu_id of another CPU or of none",
      "Set cpu_id in the metadata page and in an event to a value that is not the index of the fd.",
      kNoHarm, Forged{std::size(kCpuIds), before_the_attach, cpu_id}},
 };
@@ -537,17 +535,16 @@ const std::vector<Case> kPageImageCases = {
     kLapsAhead("E7/write-pos-laps-ahead-while-it-runs",
                "a write_pos that moves thousands of laps ahead during a sleep",
                FarAhead{while_it_runs}),
-    {"E15/generation-forged", robust, "E15", "a generation that goes back, or to any value",
+    {"E15/generation-forged", robust, "a generation that goes back, or to any value",
      "Change generation several times without a new buffer.", kNoHarm,
      Forged{std::size(kGenerations), while_it_runs, generation}},
-    {"5.1.6.1/absurd-static-fields", robust, "5.1.6.1", "capacities and data offsets of any size",
+    {"5.1.6.1/absurd-static-fields", robust, "capacities and data offsets of any size",
      "Give ten CPUs an impossible capacity or data_offset, from 0 to 2^64 - 1.", kRefusesEach,
      EachRefused{kAbsurdFields}},
-    {"5.1.6.1/each-byte-of-the-magic", robust, "5.1.6.1", "magic with one wrong byte",
+    {"5.1.6.1/each-byte-of-the-magic", robust, "magic with one wrong byte",
      "Increment one byte of the magic on eight CPUs, another one on each.", kRefusesEach,
      EachRefused{kMagics}},
-    {"5.1.6.1/static-fields-that-change", robust, "5.1.6.1",
-     "static fields that change after the attach",
+    {"5.1.6.1/static-fields-that-change", robust, "static fields that change after the attach",
      "Change a static field of a buffer while the consumer sleeps, on thirteen CPUs. Emit events "
      "on both sides of the end of the ring.",
      kNoHarm, Forged{kChangedFields.size(), while_it_runs, static_field}},

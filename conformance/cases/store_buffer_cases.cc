@@ -360,41 +360,42 @@ CaseOutcome full_barrier_at_first(Stage& stage) {
 }
 
 const Row kStoreBufferRows[] = {
-    {"E1/full-barrier", Level::erratum, "E1", "a full barrier after the store to need_wake",
-     "Hold the store of 1 to need_wake back, as a processor may, until a full barrier or a "
-     "system call. If write_pos is loaded before that, publish an event right after the load, "
-     "later after one load more.",
-     "The consumer orders the two by a full barrier, so it never sleeps on an unread event.",
+    {{"E1/full-barrier", Level::erratum, "a full barrier after the store to need_wake",
+      "Hold the store of 1 to need_wake back, as a processor may, until a full barrier or a "
+      "system call. If write_pos is loaded before that, publish an event right after the load, "
+      "later after one load more.",
+      "The consumer orders the two by a full barrier, so it never sleeps on an unread event."},
      [](Stage& stage) { return full_barrier(stage, 0); }},
-    {"E1/full-barrier-on-the-last-cpu", Level::erratum, "E1",
-     "a full barrier after the last store to need_wake",
-     "Play E1/full-barrier on the last CPU, because one thread may set the flags of all CPUs.",
-     "The consumer has a full barrier after its last store to a need_wake.",
+    {{"E1/full-barrier-on-the-last-cpu", Level::erratum,
+      "a full barrier after the last store to need_wake",
+      "Play E1/full-barrier on the last CPU, because one thread may set the flags of all CPUs.",
+      "The consumer has a full barrier after its last store to a need_wake."},
      [](Stage& stage) { return full_barrier(stage, stage.cpus() - 1); }},
-    {"E1/full-barrier-in-between", Level::erratum, "E1",
-     "a full barrier after every store to need_wake",
-     "Play E1/full-barrier on each CPU between the first and the last.",
-     "The consumer has a full barrier after each store of 1 to a need_wake.",
+    {{"E1/full-barrier-in-between", Level::erratum, "a full barrier after every store to need_wake",
+      "Play E1/full-barrier on each CPU between the first and the last.",
+      "The consumer has a full barrier after each store of 1 to a need_wake."},
      full_barrier_in_between},
-    {"E1/full-barrier-later", Level::erratum, "E1", "a full barrier at every sleep",
-     "Play E1/full-barrier after twenty sleeps, after a spurious wake, after an "
-     "interrupted wait, and in the next buffer.",
-     "The consumer has a full barrier after the store at each of them.", full_barrier_later},
-    {"E1/full-barrier-beside-ended-cpus", Level::erratum, "E1", "a full barrier with ended CPUs",
-     "Play E1/full-barrier with two CPUs left of three, and with one.",
-     "The consumer has a full barrier after the store, however many CPUs are left.",
+    {{"E1/full-barrier-later", Level::erratum, "a full barrier at every sleep",
+      "Play E1/full-barrier after twenty sleeps, after a spurious wake, after an "
+      "interrupted wait, and in the next buffer.",
+      "The consumer has a full barrier after the store at each of them."},
+     full_barrier_later},
+    {{"E1/full-barrier-beside-ended-cpus", Level::erratum, "a full barrier with ended CPUs",
+      "Play E1/full-barrier with two CPUs left of three, and with one.",
+      "The consumer has a full barrier after the store, however many CPUs are left."},
      full_barrier_beside_ended_cpus},
-    {"E1/full-barrier-at-first", Level::erratum, "E1", "a full barrier before the first sleep",
-     "Play E1/full-barrier before the first sleep of all, and before the first one on several "
-     "more buffers. These are empty, hold delivered events, or are replaced between "
-     "kmes_attach and the first access.",
-     "The consumer has a full barrier after the store there, too.", full_barrier_at_first},
-    {"E1/full-barrier-after-unusual-iterations", Level::erratum, "E1",
-     "a full barrier after an unusual iteration",
-     "Play E1/full-barrier after a sleep that the second check prevented, after a "
-     "lap, and after a torn read. Play it after a wait that returned EAGAIN, EINTR "
-     "or, if it has a limit, ETIMEDOUT.",
-     "The consumer has a full barrier after the store in any iteration.",
+    {{"E1/full-barrier-at-first", Level::erratum, "a full barrier before the first sleep",
+      "Play E1/full-barrier before the first sleep of all, and before the first one on several "
+      "more buffers. These are empty, hold delivered events, or are replaced between "
+      "kmes_attach and the first access.",
+      "The consumer has a full barrier after the store there, too."},
+     full_barrier_at_first},
+    {{"E1/full-barrier-after-unusual-iterations", Level::erratum,
+      "a full barrier after an unusual iteration",
+      "Play E1/full-barrier after a sleep that the second check prevented, after a "
+      "lap, and after a torn read. Play it after a wait that returned EAGAIN, EINTR "
+      "or, if it has a limit, ETIMEDOUT.",
+      "The consumer has a full barrier after the store in any iteration."},
      full_barrier_after_unusual_iterations},
 };
 

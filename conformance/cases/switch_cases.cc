@@ -204,38 +204,44 @@ constexpr std::string_view kOwedFirst =
     "refuses the next one with an R record. It drains the sound CPUs.";
 
 const Row kSwitchRows[] = {
-    {"E15/generation-of-the-old-buffer", Level::erratum, "E15",
-     "a generation equal to that of the old buffer",
-     "Replace the buffer, and nudge the old one up to three times, while the consumer sleeps. "
-     "Before each access to the next one, after the check of E19, replace it as well. Nudge it "
-     "to a value that the old one had.",
-     kOwnNumbers,
+    {{"E15/generation-of-the-old-buffer", Level::erratum,
+      "a generation equal to that of the old buffer",
+      "Replace the buffer, and nudge the old one up to three times, while the consumer sleeps. "
+      "Before each access to the next one, after the check of E19, replace it as well. Nudge it "
+      "to a value that the old one had.",
+      kOwnNumbers},
      [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::before_its_load); }},
-    {"E15/nudged-between-two-loads", Level::erratum, "E15",
-     "nudges between two checks of the old buffer",
-     "Play E15/generation-of-the-old-buffer, with the nudges after the consumer has seen the "
-     "change, as it attaches.",
-     kOwnNumbers,
+    {{"E15/nudged-between-two-loads", Level::erratum, "nudges between two checks of the old buffer",
+      "Play E15/generation-of-the-old-buffer, with the nudges after the consumer has seen the "
+      "change, as it attaches.",
+      kOwnNumbers},
      [](Stage& stage) { return generation_of_the_old(stage, NudgedWhen::as_it_attaches); }},
-    {"5.1.6.1/unread-before-a-refused-buffer", Level::must, "5.1.6.1",
-     "unread events before a malformed next buffer",
-     "Emit 24 events on four CPUs. While they are unread, replace the buffers by some with a "
-     "wrong magic, version 2, twice the capacity, and half of it.",
-     kOwedFirst, unread_before_a_refusal(24, 0), kFourFaults},
-    {"5.1.6.1/one-unread-before-a-refused-buffer", Level::must, "5.1.6.1",
-     "one unread event before a malformed next buffer",
-     "Play 5.1.6.1/unread-before-a-refused-buffer with one unread event in each old buffer, "
-     "which the next one holds, too.",
-     kOwedFirst, unread_before_a_refusal(1, 0), kFourFaults},
-    {"5.1.6.1/unread-before-a-later-refused-buffer", Level::must, "5.1.6.1",
-     "unread events before a malformed buffer after several changes",
-     "Play 5.1.6.1/unread-before-a-refused-buffer after one to four changes to sound buffers.",
-     kOwedFirst, unread_before_a_refusal(24, 4), kFourFaults},
-    {"E24/refused-at-every-step", Level::erratum, "E24",
-     "events and a malformed next buffer at every step",
-     "Before the k-th access of CPU k's consumer to its metadata page, emit three events and "
-     "replace the buffer by a malformed one.",
-     kOwedFirst, refusal_at_every_step},
+    {{"5.1.6.1/unread-before-a-refused-buffer", Level::must,
+      "unread events before a malformed next buffer",
+      "Emit 24 events on four CPUs. While they are unread, replace the buffers by some with a "
+      "wrong magic, version 2, twice the capacity, and half of it.",
+      kOwedFirst},
+     unread_before_a_refusal(24, 0),
+     kFourFaults},
+    {{"5.1.6.1/one-unread-before-a-refused-buffer", Level::must,
+      "one unread event before a malformed next buffer",
+      "Play 5.1.6.1/unread-before-a-refused-buffer with one unread event in each old buffer, "
+      "which the next one holds, too.",
+      kOwedFirst},
+     unread_before_a_refusal(1, 0),
+     kFourFaults},
+    {{"5.1.6.1/unread-before-a-later-refused-buffer", Level::must,
+      "unread events before a malformed buffer after several changes",
+      "Play 5.1.6.1/unread-before-a-refused-buffer after one to four changes to sound buffers.",
+      kOwedFirst},
+     unread_before_a_refusal(24, 4),
+     kFourFaults},
+    {{"E24/refused-at-every-step", Level::erratum,
+      "events and a malformed next buffer at every step",
+      "Before the k-th access of CPU k's consumer to its metadata page, emit three events and "
+      "replace the buffer by a malformed one.",
+      kOwedFirst},
+     refusal_at_every_step},
 };
 
 }  // namespace

@@ -103,7 +103,7 @@ class Search {
 
   private:
     CaseOutcome nothing_to_stop_at() const {
-        return {Verdict::unsupported, std::string(case_.clause),
+        return {Verdict::unsupported, std::string(case_.clause()),
                 "no access to the events was seen at which the suite can stop the consumer", ""};
     }
 
@@ -356,7 +356,7 @@ class Search {
         }
         CaseOutcome outcome{
             played_ > 0 || has_nothing_to_move ? Verdict::pass : Verdict::inconclusive,
-            std::string(case_.clause), text, ""};
+            std::string(case_.clause()), text, ""};
         outcome.explored = Explored{played_, seconds_since_begin(), is_whole(), saved_};
         return outcome;
     }

@@ -49,8 +49,7 @@ class Explore : public testing::Test {
 
     StopFlag stop_;
     StageSettings settings_;
-    Case case_{"5.1.8.2/explored-sleep", Level::must, "5.1.8.2", "", "", "", nullptr,
-               Demand::explored};
+    Case case_{"5.1.8.2/explored-sleep", Level::must, "", "", "", nullptr, Demand::explored};
 };
 
 TEST_F(Explore, FindsTheEventBetweenTheLoadAndTheCounter) {

@@ -118,7 +118,7 @@ CaseOutcome soak(const Case& the_case, const StageSettings& settings) {
     if (settings.part.total > 1) text += fmt::format(" in steps of {}", settings.part.total);
     if (not_shown > 0) text += fmt::format("; {} could not be played", not_shown);
     return CaseOutcome{not_shown < plays ? Verdict::pass : Verdict::inconclusive,
-                       std::string(the_case.clause), text, ""};
+                       std::string(the_case.clause()), text, ""};
 }
 
 }  // namespace kmes::conformance

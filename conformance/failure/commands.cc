@@ -192,9 +192,9 @@ std::string explored_cases(const FailureTools& tools, const FailureFile& file) {
     std::size_t count = 0;
     for (const Case& each : tools.cases) {
         if (each.demand != Demand::explored || count == kCasesNamed) continue;
-        const bool related = file.clause.starts_with(each.clause) ||
-                             each.clause.starts_with(file.clause) ||
-                             file.case_id.starts_with(each.clause);
+        const bool related = file.clause.starts_with(each.clause()) ||
+                             each.clause().starts_with(file.clause) ||
+                             file.case_id.starts_with(each.clause());
         if (!related) continue;
         names += (count == 0 ? "" : ", ") + std::string(each.id);
         ++count;

@@ -86,10 +86,8 @@ class CommandsTest : public testing::Test {
         folder_ = name;
         Case fixed;
         fixed.id = "5.1.8.2-2/recheck";
-        fixed.clause = kLost;
         Case explored;
         explored.id = "5.1.8.2/explored-sleep";
-        explored.clause = "5.1.8.2";
         explored.demand = Demand::explored;
         cases_ = {fixed, explored};
     }

@@ -11,6 +11,7 @@
 #include "conformance/failure/failure_file.h"
 #include "conformance/failure/file_limits.h"
 #include "conformance/failure/schedule_text.h"
+#include "conformance/model/case_id.h"
 #include "conformance/model/layout.h"
 #include "conformance/oracle/judge.h"
 #include "conformance/report/json_reader.h"
@@ -417,7 +418,7 @@ FailureFile read_file(const JsonReader& json) {
     file.message = json.at("message").bytes(kMaximumTextFieldBytes);
     read_run(json.at("run"), file);
     read_record(json, file.record);
-    file.record.judge_options.clause = clause_of_case(file.case_id);
+    file.record.judge_options.clause = clause_of_id(file.case_id);
     if (json.has("nearest_passing"))
         file.nearest_passing = read_schedule(json.at("nearest_passing"));
     file.settings.schedule = file.record.schedule;

@@ -459,7 +459,7 @@ class Run {
         const bool is_judged = outcome.verdict == Verdict::fail ||
                                outcome.verdict == Verdict::inconclusive ||
                                outcome.verdict == Verdict::unsupported;
-        if (result.clause.empty() && is_judged) result.clause = the_case.clause;
+        if (result.clause.empty() && is_judged) result.clause = the_case.clause();
         result.message = outcome.message;
         if (outcome.verdict == Verdict::fail) {
             result.what_is_done = the_case.description;

@@ -35,7 +35,7 @@ void note_symptom(const CaseOutcome& outcome, const Case& the_case, CaseResult& 
     finding.clause = result.found_clause = result.clause;
     // The reason is not a part of the symptom.
     finding.message = outcome.message.substr(0, outcome.message.find(kTheCause));
-    const Symptom symptom = symptom_of(finding, the_case.clause);
+    const Symptom symptom = symptom_of(finding, the_case.clause());
     result.cause = symptom.cause;
     result.is_clause_assumed = symptom.is_assumed;
 }

@@ -59,7 +59,7 @@ TEST(Program, DrawsNoMoreThanThreeClauses) {
     shell.cases = {case_of("E1/one", Level::erratum), case_of("E2/one", Level::erratum),
                    case_of("E3/one", Level::erratum), case_of("E4/one", Level::erratum)};
     shell.act = [](const Case& the_case) {
-        return failure_after(20, std::string(the_case.clause));
+        return failure_after(20, std::string(the_case.clause()));
     };
     EXPECT_EQ(shell.test(), 1);
     EXPECT_EQ(shell.ran.size(), 4u + 3u);

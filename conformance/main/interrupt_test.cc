@@ -105,13 +105,9 @@ void expect_whole(const std::vector<Case>& cases, const std::vector<std::string>
 }
 
 Case made_up(std::string_view id) {
-    return {id,
-            Level::must,
-            id.substr(0, id.find('/')),
-            "title",
-            "what is done",
-            "what is right",
-            [](Stage&) -> CaseOutcome { throw std::logic_error("the test plays it"); }};
+    return {id, Level::must, "title", "what is done", "what is right", [](Stage&) -> CaseOutcome {
+                throw std::logic_error("the test plays it");
+            }};
 }
 
 CaseOutcome failure_with_a_trace() {

@@ -20,6 +20,7 @@
 #include "conformance/main/options.h"
 #include "conformance/main/selection.h"
 #include "conformance/main/shard.h"
+#include "conformance/model/case_id.h"
 #include "conformance/model/layout.h"
 #include "conformance/model/published_clause.h"
 #include "conformance/report/result.h"
@@ -62,7 +63,7 @@ std::string text_of_clause(const std::string& clause, const Surroundings& around
     std::vector<std::string_view> ids;
     if (clause.empty()) return "";
     for (const Case& each : around.cases) {
-        if (is_of_clause(each.clause, clause) || is_of_clause(clause_of_id(each.id), clause))
+        if (is_of_clause(each.clause(), clause) || is_of_clause(clause_of_id(each.id), clause))
             ids.push_back(each.id);
     }
     if (ids.empty()) return "";
@@ -100,7 +101,7 @@ int say_no_such_case(const std::string& id, const Surroundings& around) {
 int explain_case(const Options& options, const Surroundings& around) {
     const Case* found = find_case(around.cases, options.explain);
     if (found == nullptr) return say_no_such_case(options.explain, around);
-    std::string published = published_place(found->clause, other_layout());
+    std::string published = published_place(found->clause(), other_layout());
     if (!published.empty()) published = "published:   " + published + "\n";
     std::string former(found->former_id);
     if (!former.empty()) former = "former id:   " + former + "\n";
@@ -108,7 +109,7 @@ int explain_case(const Options& options, const Surroundings& around) {
         "{}\n{}\nlevel:       {}\nclause:      {}\n{}title:       {}\n\nwhat is done: {}\n\nwhat "
         "is "
         "right: {}\n",
-        found->id, former, level_name(found->level), found->clause, published, found->title,
+        found->id, former, level_name(found->level), found->clause(), published, found->title,
         found->description, found->expectation);
     return finish_output(around, kExitClean);
 }

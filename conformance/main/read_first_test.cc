@@ -109,7 +109,7 @@ void add_failure(const std::string& line, Recorded& recorded) {
     ASSERT_NE(found, nullptr) << line;
     const bool is_assumed = clause.starts_with('=');
     if (is_assumed) clause.erase(0, 1);
-    const std::string case_clause(found->clause);
+    const std::string case_clause(found->clause());
     recorded.failures.push_back({case_clause, clause.empty() ? case_clause : clause,
                                  static_cast<std::uint64_t>(found - all_cases().data()), cause,
                                  is_assumed, found->demand == Demand::explored,
@@ -142,7 +142,7 @@ PassedCases passed_cases(const Row& row, const Recorded& recorded) {
         if (each.demand == Demand::shared && !has("shared")) continue;
         const bool has_failed = std::ranges::find(recorded.cases, each.id) != recorded.cases.end();
         if (!has_failed && !recorded.undecided.contains(std::string(each.id)))
-            ++passed[std::string(each.clause)];
+            ++passed[std::string(each.clause())];
     }
     return passed;
 }

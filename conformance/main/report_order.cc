@@ -32,7 +32,7 @@ void put_clause_into_trace(CaseResult& result) {
 }  // namespace
 
 FailedCase failed_of(const Case& the_case, std::size_t place, const CaseResult& result) {
-    FailedCase failed{std::string(the_case.clause),
+    FailedCase failed{std::string(the_case.clause()),
                       result.found_clause,
                       place,
                       result.cause,
@@ -54,7 +54,7 @@ PassedCases passed_cases(const std::vector<Case>& cases, const RunReport& report
     PassedCases by_clause;
     for (const Case& each : cases) {
         if (each.demand != Demand::explored && passed.contains(each.id))
-            ++by_clause[std::string(each.clause)];
+            ++by_clause[std::string(each.clause())];
     }
     return by_clause;
 }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "conformance/main/nearest.h"
+#include "conformance/model/case_id.h"
 #include "conformance/report/text.h"
 
 namespace kmes::conformance {
@@ -177,10 +178,6 @@ bool is_of_clause(std::string_view name, std::string_view clause) {
     if (!name.starts_with(clause)) return false;
     const std::string_view rest = name.substr(clause.size());
     return rest.empty() || rest[0] == '-' || rest[0] == '.';
-}
-
-std::string_view clause_of_id(std::string_view id) {
-    return id.substr(0, id.find('/'));
 }
 
 std::string pattern_of_clause(const std::vector<Case>& cases, std::string_view clause) {

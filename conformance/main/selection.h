@@ -41,9 +41,6 @@ void shuffle_cases(std::vector<const Case*>& cases, std::uint64_t seed);
 // True if `name` is the clause or a part of it: 5.1.8.1-2 is a part of 5.1.8.1 and of 5.1.8.
 bool is_of_clause(std::string_view name, std::string_view clause);
 
-// Returns the clause in the id of a case: "E3" of "E3/swap-at-every-step".
-std::string_view clause_of_id(std::string_view id);
-
 // Returns the pattern of the ids of a clause and its parts: "E3/*", "5.1.8.1*". Empty: there is no
 // such id.
 std::string pattern_of_clause(const std::vector<Case>& cases, std::string_view clause);

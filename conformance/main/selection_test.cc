@@ -222,7 +222,7 @@ TEST(Program, FiltersTheCasesOfOneClause) {
     const std::vector<std::string> ids = {"E1/a", "E1/b", "E1/c", "E1/d", "E1/e", "E10/f", "E11/g"};
     shell.cases.clear();
     for (const std::string& id : ids) shell.cases.push_back(case_of(id, Level::erratum));
-    shell.cases[5].clause = shell.cases[6].clause = "E1";
+    shell.cases[5].other_clause = shell.cases[6].other_clause = "E1";
     EXPECT_EQ(shell.run({"--explain", "E1"}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("and 1 more (--list --filter 'E1/*')"));
 }

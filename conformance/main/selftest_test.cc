@@ -55,7 +55,7 @@ class Shell {
         }
         write("testees/correct/stand-in.program", "#!/bin/sh\nexit 77\n");
         write("main/selftest.table", kTable);
-        cases_.push_back({"E12/two", Level::erratum, "E12", "t", "d", "e", never_run});
+        cases_.push_back({"E12/two", Level::erratum, "t", "d", "e", never_run});
         cases_.back().demand = Demand::shared;
         // Everything is as it should be.
         answers["broken_no-tail-recheck"] = {1, {"E4/torn"}, "", {}};

@@ -44,7 +44,6 @@ std::string check_cases(const std::vector<Case>& cases) {
         if (!seen.insert(each.id).second) return id + " is in it twice";
         if (!each.former_id.empty() && !seen.insert(each.former_id).second)
             return std::string(each.former_id) + ", the former id of " + id + ", is in it twice";
-        if (each.clause.empty()) return id + " has no clause";
         if (each.title.empty()) return id + " has no title";
         if (each.description.empty()) return id + " has no description";
         if (each.expectation.empty()) return id + " has no expectation";

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "conformance/model/case_id.h"
 #include "conformance/model/settings.h"
 #include "conformance/model/verdict.h"
 
@@ -34,12 +35,13 @@ using CaseFunction = std::function<CaseOutcome(Stage&)>;
 struct Case {
     std::string_view id;  // `<clause>/<slug>`, unique; case-ids.txt pins it
     Level level = Level::must;
-    std::string_view clause;       // the clause that it tests: "5.1.8.1-2", "E21", "contract-3"
     std::string_view title;        // a few words, for --list
     std::string_view description;  // the actions of the suite, and their reason
     std::string_view expectation;  // the behaviour of a correct testee
     CaseFunction run;
     Demand demand = Demand::always;
+    // The clause that it tests, if its id does not begin with that.
+    std::string_view other_clause = {};
     // The part of the exploration time of a whole run that this case gets (0 to 1).
     double explore_share = 0;
     // Only the case of a row has these. The first returns one line about a mistake in a schedule
@@ -48,12 +50,17 @@ struct Case {
     std::function<std::string(const Move&)> describe_move = nullptr;
     // The earlier id of the case, which works forever in place of `id`. Empty: there was none.
     std::string_view former_id = {};
+
+    // The clause that it tests: "5.1.8.1-2", "E21", "contract-3".
+    std::string_view clause() const {
+        return other_clause.empty() ? clause_of_id(id) : other_clause;
+    }
 };
 
 // Returns the case with this id or former id, or nullptr.
 const Case* find_case(const std::vector<Case>& cases, std::string_view id);
 
-// Returns a mistake in this list: an id without a clause, a duplicate or former id that another
+// Returns a mistake in this list: an id of another form, a duplicate or former id that another
 // case has, an empty text. Empty: there is none.
 std::string check_cases(const std::vector<Case>& cases);
 

@@ -296,7 +296,7 @@ bool has_busy_thread(Stage& stage) {
 class IdleMonitor : public Monitor {
   public:
     explicit IdleMonitor(Stage& stage)
-        : stage_(stage), is_on_(!stage.settings().debug && stage.the_case().clause != kClause) {}
+        : stage_(stage), is_on_(!stage.settings().debug && stage.the_case().clause() != kClause) {}
 
     void finishing() override {
         if (!is_on_ || stage_.guards().stop_any() || !stage_.testee().owes_nothing() ||

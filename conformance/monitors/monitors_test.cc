@@ -43,7 +43,7 @@ class MonitorsTest : public testing::Test {
 
     StopFlag stop_;
     StageSettings settings_;
-    Case case_{"5.1.4/t-bytes", Level::must, "5.1.4", "t", "d", "e", nullptr};
+    Case case_{"5.1.4/t-bytes", Level::must, "t", "d", "e", nullptr};
 };
 
 // An event on each CPU, and the end.

@@ -51,7 +51,7 @@ std::string most_added(const Holdings& first, const Holdings& last) {
 class ResourceMonitor : public Monitor {
   public:
     explicit ResourceMonitor(Stage& stage)
-        : stage_(stage), is_on_(stage.the_case().clause != kOwnClause) {}
+        : stage_(stage), is_on_(stage.the_case().clause() != kOwnClause) {}
 
     void asleep(std::uint32_t cpu) override {
         const History& history = stage_.rings().history();

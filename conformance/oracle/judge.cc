@@ -150,10 +150,6 @@ void judge_end(Context& context, const CpuView& view) {
 }  // namespace
 }  // namespace internal
 
-std::string clause_of_case(std::string_view case_id) {
-    return std::string(case_id.substr(0, case_id.find('/')));
-}
-
 std::vector<Finding> judge(const History& history, const RecordParser& report,
                            const JudgeOptions& options) {
     internal::FindingList findings(options.maximum_findings_per_code);

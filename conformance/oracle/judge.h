@@ -21,9 +21,6 @@
 
 namespace kmes::conformance {
 
-// The clause of a case: the beginning of its id.
-std::string clause_of_case(std::string_view case_id);
-
 // Returns the findings in order of weight, the most important first. Empty: nothing is wrong.
 std::vector<Finding> judge(const History& history, const RecordParser& report,
                            const JudgeOptions& options = {});

@@ -130,8 +130,8 @@ Step overwrite_newest(std::uint64_t bytes) {
 
 Case case_of(const Row& row) {
     const CaseText& text = row.text;
-    Case made{text.id,          text.level,       text.clause, text.title,
-              text.description, text.expectation, row.script,  row.demand};
+    Case made{text.id,          text.level, text.title, text.description,
+              text.expectation, row.script, row.demand, text.other_clause};
     if (made.run) return made;
     made.run = [&row](Stage& stage) { return run_row(stage.the_case(), stage.settings(), row); };
     made.schedule_problem = [&row](const Schedule& schedule) {

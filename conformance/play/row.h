@@ -36,10 +36,10 @@ inline const Setup kOneCpu{.cpus = 1};
 struct CaseText {
     std::string_view id;
     Level level = Level::must;
-    std::string_view clause;
     std::string_view title;
     std::string_view description;
     std::string_view expectation;
+    std::string_view other_clause = {};
 };
 
 // One case. The suite sets up the rings, starts the testee, plays the steps, and ends with the end
@@ -53,16 +53,6 @@ struct Row {
           demand(asked_for) {}
     Row(const CaseText& case_text, CaseFunction whole, Demand asked_for = Demand::always)
         : text(case_text), script(std::move(whole)), demand(asked_for) {}
-    // A row with its text in the columns of a Case.
-    Row(std::string_view id, Level level, std::string_view clause, std::string_view title,
-        std::string_view description, std::string_view expectation, Steps played,
-        Setup surroundings = {}, Demand asked_for = Demand::always)
-        : Row({id, level, clause, title, description, expectation}, std::move(played),
-              std::move(surroundings), asked_for) {}
-    Row(std::string_view id, Level level, std::string_view clause, std::string_view title,
-        std::string_view description, std::string_view expectation, CaseFunction whole,
-        Demand asked_for = Demand::always)
-        : Row({id, level, clause, title, description, expectation}, std::move(whole), asked_for) {}
 
     CaseText text;
     Steps steps;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "conformance/model/case_id.h"
 #include "conformance/model/published_clause.h"
 #include "conformance/report/html_assets.h"
 #include "conformance/report/html_parts.h"
@@ -50,7 +51,7 @@ std::string badge(Verdict verdict) {
 
 // A pass may name no clause: the clause is then that of its id.
 std::string clause_of(const CaseResult& result) {
-    return result.clause.empty() ? result.id.substr(0, result.id.find('/')) : result.clause;
+    return result.clause.empty() ? std::string(clause_of_id(result.id)) : result.clause;
 }
 
 // A value of data-*. The filters compare texts, so it must be the same everywhere.

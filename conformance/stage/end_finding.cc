@@ -69,7 +69,7 @@ Finding with_reason(const StageParts& parts, Finding finding, const Ended& ended
                         last.request.slots_requested, strerrorname_np(error));
         if (last.bad_pointer) finding.message += ": " + last.bad_pointer->describe();
     } else if (ended.exit_status != 0 && !blame_last_wait(parts.recorder.timeline(), finding)) {
-        finding.clause = parts.the_case.clause;
+        finding.clause = parts.the_case.clause();
     }
     return finding;
 }
@@ -82,7 +82,7 @@ Finding end_finding(const StageParts& parts, const Ended& ended) {
                       ended.fault ? ended.fault->describe() : std::string());
             const bool gave_up = ended.signal == SIGABRT;
             if (!gave_up || !blame_last_wait(parts.recorder.timeline(), finding))
-                finding.clause = parts.the_case.clause;
+                finding.clause = parts.the_case.clause();
             return finding;
         }
         case EndKind::kExited: {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <string>
 
+#include "conformance/model/case_id.h"
 #include "conformance/model/run_record.h"
 #include "conformance/model/step_texts.h"
 #include "conformance/oracle/judge.h"
@@ -45,7 +46,7 @@ void Ending::emit_ends() {
 
 JudgeOptions Ending::judge_options() const {
     JudgeOptions options;
-    options.clause = clause_of_case(parts_.the_case.id);
+    options.clause = clause_of_id(parts_.the_case.id);
     return options;
 }
 
@@ -177,7 +178,7 @@ CaseOutcome Ending::make_outcome(std::vector<Finding> findings, std::vector<Find
         outcome.clause = findings.front().clause;
         outcome.message = findings.front().message;
     } else {
-        outcome.clause = parts_.the_case.clause;
+        outcome.clause = parts_.the_case.clause();
         if (!parts_.findings.in_part().empty())
             outcome.message = std::string(kInPart) + parts_.findings.in_part();
     }
@@ -235,8 +236,8 @@ CaseOutcome Ending::outcome_of(const Stop& stop) {
         if (std::optional<CaseOutcome> failure = failure_of_ended()) return *failure;
     }
     if (stop.verdict != Verdict::fail)
-        return CaseOutcome{stop.verdict, std::string(parts_.the_case.clause), stop.finding.message,
-                           ""};
+        return CaseOutcome{stop.verdict, std::string(parts_.the_case.clause()),
+                           stop.finding.message, ""};
     parts_.testee.read_report();
     parts_.testee.report().finish();
     JudgeOptions options = judge_options();

@@ -77,7 +77,7 @@ bool describe_word(const StageParts& parts, const FutexWord& word, pid_t tid, st
 WaitDescription describe_wait(const StageParts& parts, const Inspection& inspection,
                               std::uint32_t cpu, const kmes::conformance::Event* owed) {
     WaitDescription description;
-    description.clause = parts.the_case.clause;
+    description.clause = parts.the_case.clause();
     const std::optional<std::uint64_t> look =
         parts.reads.operations_at_write_pos(parts.rings->history().present_buffer(cpu));
     description.was_seen = owed && look && owed->published_operation <= *look;
@@ -183,7 +183,7 @@ void stop_at_unrefused(const StageParts& parts, const std::string& waited) {
         Finding finding = contract_finding(fmt::format(
             "CPU {}: {}. Evidence: {}", buffer.cpu, not_refused_text(buffer.fault_detail), waited));
         finding.code = FindingCode::not_refused;
-        finding.clause = clause_by_situation(parts.the_case.clause, "5.1.6.1");
+        finding.clause = clause_by_situation(parts.the_case.clause(), "5.1.6.1");
         finding.cpu = buffer.cpu;
         stop_with(finding);
     }
@@ -220,13 +220,13 @@ void name_repeats(const StageParts& parts, Finding& finding) {
     const std::uint64_t maps_again = parts.liveness.maps_again();
     const std::uint64_t attaches_again = parts.liveness.attaches_again();
     if (maps_again > Repeats::kTooMany) {
-        finding.clause = clause_by_situation(parts.the_case.clause, "5.1.8.3");
+        finding.clause = clause_by_situation(parts.the_case.clause(), "5.1.8.3");
         finding.message += fmt::format(
             "; the consumer mapped the same buffers again {} times without a change: a buffer is "
             "replaced only if one of the 64 bits of its generation differs from the first value",
             maps_again);
     } else if (attaches_again > Repeats::kTooMany) {
-        finding.clause = clause_by_situation(parts.the_case.clause, "5.1.8.3");
+        finding.clause = clause_by_situation(parts.the_case.clause(), "5.1.8.3");
         finding.message += fmt::format(
             "; the consumer called kmes_attach {} times without a change: the generation of an "
             "ended or refused CPU is irrelevant",
@@ -289,7 +289,7 @@ void stop_at_lost_counter(const StageParts& parts) {
     if (has_hung && parts.settings.patience < 1)
         parts.findings.note("the consumer has hung in earlier cases, so it gets less time here");
     std::string waited = text_of_waiting(stall, given_ms);
-    std::string clause(parts.the_case.clause);
+    std::string clause(parts.the_case.clause());
     if (stall == Stall::refused) waited += text_of_refused_wait(parts, clause);
     for (std::uint32_t cpu = 0; cpu < parts.cpus(); ++cpu) {
         const kmes::conformance::Event* owed = parts.testee.progress().ended(cpu)

@@ -37,7 +37,7 @@ CaseOutcome run_with_monitors(const Case& the_case, const StageSettings& setting
     try {
         return run_to_stop(the_case, stage);
     } catch (const NotStageable& reason) {
-        return CaseOutcome{Verdict::unsupported, std::string(the_case.clause), reason.what(), ""};
+        return CaseOutcome{Verdict::unsupported, std::string(the_case.clause()), reason.what(), ""};
     } catch (const std::exception& error) {
         return CaseOutcome{Verdict::suite_error, "", first_line(error.what()), ""};
     }

@@ -37,7 +37,7 @@ class StageLimits : public testing::Test {
 
     StopFlag stop_;
     StageSettings settings_;
-    Case case_{"5.1.5/attach-and-map", Level::must, "5.1.5", "", "", "", nullptr, Demand::explored};
+    Case case_{"5.1.5/attach-and-map", Level::must, "", "", "", nullptr, Demand::explored};
 };
 
 TEST_F(StageLimits, AStoppedRunnerBlamesNoTestee) {
