@@ -181,7 +181,7 @@ def main():
     parser = argparse.ArgumentParser(description="coverage of the core by the corpora alone")
     parser.add_argument("--root", required=True, help="of the tree, where kmes/ is")
     parser.add_argument("--scratch", required=True, help="a folder for what is in between")
-    parser.add_argument("--html", help="a folder for a report to look at")
+    parser.add_argument("--html", help="a folder for a report to read")
     parser.add_argument("binaries", nargs="+", help="replays; the corpus of each has its name")
     arguments = parser.parse_args()
     scratch = Path(arguments.scratch)

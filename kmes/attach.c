@@ -67,7 +67,7 @@ static int attach_once(const struct kmes_reader_config* config, struct found* fo
     error = check_mapping(found);
     if (!error) {
         found->generation =
-            kmes_load_acquire_u64(found->shared.generation, KMES_ORDER_LOOK_GENERATION);
+            kmes_load_acquire_u64(found->shared.generation, KMES_ORDER_LOAD_GENERATION);
         error = functions->identify(functions->context, config->cpu_id, &now);
     }
     if (error) {
@@ -112,7 +112,7 @@ static void adopt(struct kmes_reader* reader, const struct found* found) {
     reader->shared = found->shared;
     reader->capacity = found->capacity;
     reader->generation = found->generation;
-    reader->read_pos = kmes_load_acquire_u64(found->shared.tail_pos, KMES_ORDER_LOOK_TAIL);
+    reader->read_pos = kmes_load_acquire_u64(found->shared.tail_pos, KMES_ORDER_LOAD_TAIL);
     reader->peeked_bytes = 0;
     reader->producer_error = 0;
     reader->is_replaced = false;

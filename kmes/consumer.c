@@ -12,9 +12,9 @@
  * buffer unchanged (E25). Returns 1 if the caller must check again, 0 if there is no newer buffer,
  * or an error. */
 static KMES_NOINLINE int follow_generation(struct kmes_reader* reader) {
-    /* LOOK_GENERATION pairs with GENERATION (E24): a later load of write_pos returns the last one
+    /* LOAD_GENERATION pairs with GENERATION (E24): a later load of write_pos returns the last one
      * of this buffer. */
-    __u64 generation = kmes_load_acquire_u64(reader->shared.generation, KMES_ORDER_LOOK_GENERATION);
+    __u64 generation = kmes_load_acquire_u64(reader->shared.generation, KMES_ORDER_LOAD_GENERATION);
     int error;
 
     if (generation == reader->generation && !reader->is_replaced)
@@ -37,19 +37,19 @@ int kmes_reader_stop_error(const struct kmes_reader* reader) {
 /* 5.1.8.1 steps 1 to 3: sets *available_bytes to the published bytes after the read position, which
  * is not lapped. write_pos is loaded before tail_pos, so no race of a correct producer gives more
  * bytes than the capacity (E26). */
-static KMES_ALWAYS_INLINE int look(struct kmes_reader* reader, __u64* available_bytes) {
+static KMES_ALWAYS_INLINE int load_positions(struct kmes_reader* reader, __u64* available_bytes) {
     for (;;) {
         __u64 write_pos, tail_pos;
         int follow;
 
         if (reader->stopped) return kmes_reader_stop_error(reader);
-        write_pos = kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOOK_WRITE_POS);
+        write_pos = kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOAD_WRITE_POS);
         if (reader->read_pos >= write_pos) { /* E20: not only equal */
             follow = follow_generation(reader);
             if (follow > 0) continue;
             return follow; /* 0 is KMES_READ_EMPTY */
         }
-        tail_pos = kmes_load_acquire_u64(reader->shared.tail_pos, KMES_ORDER_LOOK_TAIL);
+        tail_pos = kmes_load_acquire_u64(reader->shared.tail_pos, KMES_ORDER_LOAD_TAIL);
         if (reader->read_pos >= tail_pos) {
             *available_bytes = write_pos - reader->read_pos;
             return KMES_READ_EVENT;
@@ -96,7 +96,7 @@ static void read_header(const struct kmes_reader* reader, __u64 pos,
 static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
                                          struct kmes_event_header* header, __u64* available_bytes) {
     for (;;) {
-        int found = look(reader, available_bytes);
+        int found = load_positions(reader, available_bytes);
 
         if (found != KMES_READ_EVENT) return found;
         /* E26: here the read position is at or after the tail, and no producer publishes more than
@@ -129,7 +129,7 @@ static __u64 find_oldest(const struct kmes_reader* reader, __u64* write_pos) {
         __u64 sequence = 0;
         __u64 tail_pos;
 
-        *write_pos = kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOOK_WRITE_POS);
+        *write_pos = kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOAD_WRITE_POS);
         if (pos >= *write_pos) return 0;
         if (*write_pos - pos <= reader->capacity) {
             read_header(reader, pos, &header);

@@ -18,12 +18,12 @@
  *   producer, then consumer              what the pair guarantees
  *
  *   PUBLISH            store release     a consumer that sees write_pos sees the whole events
- *     LOOK_WRITE_POS   load acquire      before it, and the tail that made room for them
+ *     LOAD_WRITE_POS   load acquire      before it, and the tail that made room for them
  *     SLEEP_WRITE_POS  load acquire      (5.1.7 step 8)
  *     FROZEN_WRITE_POS load acquire
  *
  *   TAIL               store release     a consumer that sees tail_pos may read from there
- *     LOOK_TAIL        load acquire      (5.1.7 step 6)
+ *     LOAD_TAIL        load acquire      (5.1.7 step 6)
  *
  *   TAIL_FENCE         fence release     after TAIL, before DATA:
  *     DATA_FENCE       fence acquire     after READ_DATA, before RECHECK_TAIL: a consumer that
@@ -46,7 +46,7 @@
  *                                        after the re-check (E2)
  *
  *   GENERATION         store release     a consumer that sees the new generation sees the last
- *     LOOK_GENERATION  load acquire      write_pos of the buffer (E24)
+ *     LOAD_GENERATION  load acquire      write_pos of the buffer (E24)
  *     SLEEP_GENERATION load acquire
  *
  *   RETIRE_COUNTER     store release     after GENERATION: a consumer that loaded this counter
@@ -85,13 +85,13 @@
     X(RETIRE_COUNTER, store_release, futex_counter)     \
     /* the consumer (attach.c, consumer.c, sleep.c) */  \
     X(STATIC_FIELD, load_relaxed, static_fields)        \
-    X(LOOK_WRITE_POS, load_acquire, write_pos)          \
-    X(LOOK_TAIL, load_acquire, tail_pos)                \
+    X(LOAD_WRITE_POS, load_acquire, write_pos)          \
+    X(LOAD_TAIL, load_acquire, tail_pos)                \
     X(READ_DATA, copy_out, data)                        \
     X(DATA_FENCE, fence_acquire, none)                  \
     X(RECHECK_TAIL, load_relaxed, tail_pos)             \
     X(VALID_DATA, validated, data)                      \
-    X(LOOK_GENERATION, load_acquire, generation)        \
+    X(LOAD_GENERATION, load_acquire, generation)        \
     X(FROZEN_WRITE_POS, load_acquire, write_pos)        \
     X(SLEEP_COUNTER, load_acquire, futex_counter)       \
     X(ASK_WAKE, store_release, need_wake)               \

@@ -34,7 +34,7 @@ void kmes_cpu_init(struct kmes_cpu* cpu, __u16 cpu_id, struct kmes_buffer* buffe
     cpu->sequence = last_sequence;
 }
 
-/* 5.1.7 step 8. PUBLISH pairs with LOOK_WRITE_POS, SLEEP_WRITE_POS and FROZEN_WRITE_POS. A reader
+/* 5.1.7 step 8. PUBLISH pairs with LOAD_WRITE_POS, SLEEP_WRITE_POS and FROZEN_WRITE_POS. A reader
  * that loads this write_pos sees all bytes copied in before, and the tail that made room for
  * them. */
 void kmes_publish(struct kmes_buffer* buffer) {
@@ -112,7 +112,7 @@ static inline void cursor_store(const struct cursor* cursor, struct kmes_cpu* cp
     cpu->sequence = cursor->sequence;
 }
 
-/* TAIL pairs with LOOK_TAIL. TAIL_FENCE pairs with DATA_FENCE (E5 with E4): a consumer that copied
+/* TAIL pairs with LOAD_TAIL. TAIL_FENCE pairs with DATA_FENCE (E5 with E4): a consumer that copied
  * a byte of the next event finds the new tail in its re-check. */
 static inline void move_tail(struct kmes_buffer* buffer, __u64 tail) {
     kmes_store_release_u64(buffer->shared.tail_pos, tail, KMES_ORDER_TAIL);

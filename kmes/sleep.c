@@ -28,7 +28,7 @@ static bool spin_sees_event(const struct kmes_reader* reader) {
 
     for (i = 0; i < reader->config.spin_looks; i++) {
         if (reader->read_pos <
-            kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOOK_WRITE_POS))
+            kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOAD_WRITE_POS))
             return true;
     }
     return false;
@@ -171,7 +171,7 @@ __u64 kmes_reader_unread_bytes(const struct kmes_reader* reader) {
     __u64 write_pos;
 
     if (reader->stopped) return 0;
-    write_pos = kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOOK_WRITE_POS);
+    write_pos = kmes_load_acquire_u64(reader->shared.write_pos, KMES_ORDER_LOAD_WRITE_POS);
     return write_pos > reader->read_pos ? write_pos - reader->read_pos : 0;
 }
 

@@ -144,7 +144,7 @@ static void open_new(const struct kmes_swap* swap, const struct kmes_boundary* f
 
 /*
  * Sends the readers of `buffer`, which gets no more events, to another buffer. GENERATION pairs
- * with LOOK_GENERATION and SLEEP_GENERATION: a reader that sees it sees the last write_pos (E24).
+ * with LOAD_GENERATION and SLEEP_GENERATION: a reader that sees it sees the last write_pos (E24).
  * RETIRE_COUNTER and the wake follow it, whatever need_wake is (E3: a sharer may have cleared it).
  */
 static void retire(struct kmes_cpu* cpu, struct kmes_buffer* buffer) {

@@ -67,7 +67,7 @@ bool wait_until(const std::function<bool()>& condition) {
 
 bool is_waited_for(const Producer& producer, unsigned cpu) {
     Attachment now;
-    return producer.is_attended(cpu) && producer.look(cpu, &now) == 0 &&
+    return producer.is_attended(cpu) && producer.inspect(cpu, &now) == 0 &&
            __atomic_load_n(now.buffers[0]->buffer()->shared.need_wake, __ATOMIC_RELAXED) != 0;
 }
 

@@ -216,9 +216,9 @@ class reader_set {
     }
     bool wait(timeout limit = for_ever) {
         std::error_code error;
-        const bool looks_again = wait(error, limit);
+        const bool checks_again = wait(error, limit);
         detail::throw_if(error, "kmes::reader_set::wait");
-        return looks_again;
+        return checks_again;
     }
 
     // An input range of events; each increment invalidates the event before.

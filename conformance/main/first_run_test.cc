@@ -180,7 +180,7 @@ TEST(FirstRun, ADebuggedAccessIsShownWhereATraceShowsIt) {
     EXPECT_EQ(process.end(), 0);
     EXPECT_THAT(process.out, ContainsRegex("kmes_attach with [0-9]+ slots: 1 fds, at [a-z_]+[(][)] "
                                            "consumer.cc:[0-9]+ [(]via syscall[)]\n"));
-    EXPECT_THAT(process.out, ContainsRegex("is about to read 8 bytes .*, for look[(][)] "
+    EXPECT_THAT(process.out, ContainsRegex("is about to read 8 bytes .*, for load_positions[(][)] "
                                            "consumer.c:[0-9]+ [(]via kmes_load_acquire_u64[)]\n"));
 }
 

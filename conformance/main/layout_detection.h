@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Detects the form of the layout that a consumer is written for (--layout auto). It looks at the
+// Detects the form of the layout that a consumer is written for (--layout auto). It reads the
 // start of the consumer: the arguments of its kmes_attach calls, and the length of its first
 // mapping.
 #ifndef KMES_CONFORMANCE_MAIN_LAYOUT_DETECTION_H_

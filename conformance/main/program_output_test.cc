@@ -143,7 +143,7 @@ TEST(Program, WritesSeveralReportsOfOneRun) {
     EXPECT_THAT(shell.out.str(), HasSubstr("3 cases: 2 pass, 1 fail"));
 }
 
-TEST(Program, LooksAtTheReportFileBeforeTheRun) {
+TEST(Program, ChecksTheReportFileBeforeTheRun) {
     Shell shell;
     EXPECT_EQ(shell.test({"--report", "html:/no/such/folder/r.html"}), 2);
     EXPECT_THAT(shell.error.str(), HasSubstr("of the html report is not there"));

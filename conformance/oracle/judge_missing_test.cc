@@ -169,14 +169,14 @@ TEST(Judge, ExcusesAnOldBufferThatWasNotReadBeforeTheSwap) {
     run.deliver(0, 2);
     run.sleep(0);
     run.expect_clean();
-    TestRun looked(512);
-    looked.emit_bytes(0, 200);
-    looked.emit_bytes(0, 100);
-    looked.history.note_draining(0);
-    looked.swap(0, 128);
-    looked.line("G 0 2");
-    looked.deliver(0, 2);
-    EXPECT_EQ(looked.only().clause, "E10");
+    TestRun drained(512);
+    drained.emit_bytes(0, 200);
+    drained.emit_bytes(0, 100);
+    drained.history.note_draining(0);
+    drained.swap(0, 128);
+    drained.line("G 0 2");
+    drained.deliver(0, 2);
+    EXPECT_EQ(drained.only().clause, "E10");
 }
 
 TEST(Judge, DoesNotMissWhatFollowsTheEndEvent) {

@@ -90,7 +90,7 @@ TEST(Judge, WantsEveryCpuEndedBeforeTheExit) {
     EXPECT_EQ(run.only().cpu, 1u);
 }
 
-TEST(Judge, LooksAwayWhereContentIsTolerated) {
+TEST(Judge, IgnoresTheContentWhereItIsTolerated) {
     TestRun run;
     run.emit(0, spec_of("a"));
     run.deliver(0, 1);

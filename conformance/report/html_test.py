@@ -253,9 +253,9 @@ class Browser(unittest.TestCase):
 
     def test_screenshots(self):
         for name in ("sample", "run"):
-            for look, scheme in (("light", 1), ("dark", 0)):
+            for theme, scheme in (("light", 1), ("dark", 0)):
                 for form, width in (("wide", 1280), ("narrow", 500)):
-                    size = screenshot(PATHS[name], f"{name}-{look}-{form}", width, 2400,
+                    size = screenshot(PATHS[name], f"{name}-{theme}-{form}", width, 2400,
                                       f"--blink-settings=preferredColorScheme={scheme}")
                     self.assertEqual(size, (width, 2400))
 

@@ -90,7 +90,7 @@
 #define kmes_tsan_release_held KMES_FORM_NAME(kmes_tsan_release_held)
 #define kmes_tsan_tag KMES_FORM_NAME(kmes_tsan_tag)
 #define kmes_tsan_tail_fence KMES_FORM_NAME(kmes_tsan_tail_fence)
-#define kmes_tsan_tail_is_looked_at KMES_FORM_NAME(kmes_tsan_tail_is_looked_at)
+#define kmes_tsan_tail_is_loaded KMES_FORM_NAME(kmes_tsan_tail_is_loaded)
 #define kmes_tsan_tail_is_rechecked KMES_FORM_NAME(kmes_tsan_tail_is_rechecked)
 #define kmes_tsan_tail_is_stored KMES_FORM_NAME(kmes_tsan_tail_is_stored)
 #define kmes_tsan_tell_read KMES_FORM_NAME(kmes_tsan_tell_read)

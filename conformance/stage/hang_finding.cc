@@ -78,9 +78,9 @@ WaitDescription describe_wait(const StageParts& parts, const Inspection& inspect
                               std::uint32_t cpu, const kmes::conformance::Event* owed) {
     WaitDescription description;
     description.clause = parts.the_case.clause();
-    const std::optional<std::uint64_t> look =
+    const std::optional<std::uint64_t> loaded =
         parts.reads.operations_at_write_pos(parts.rings->history().present_buffer(cpu));
-    description.was_seen = owed && look && owed->published_operation <= *look;
+    description.was_seen = owed && loaded && owed->published_operation <= *loaded;
     description.was_there =
         !owed || owed->published_operation <= parts.wait_log.iteration_begun(cpu);
     description.delivered = last_delivery(parts, cpu);

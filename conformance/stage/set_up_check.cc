@@ -54,12 +54,12 @@ std::string why_no_program(const std::string& name) {
 }  // namespace
 
 std::string describe_stepper(const StageSettings& settings, std::uint32_t cpus_before) {
-    constexpr int kLooksAtMost = 200;
+    constexpr int kChecksAtMost = 200;
     std::string reason;
     std::string end;
-    Case first_look;
-    first_look.id = "first-look";
-    first_look.run = [&](Stage& stage) {
+    Case first_attach;
+    first_attach.id = "first-attach";
+    first_attach.run = [&](Stage& stage) {
         RingsSetup setup = stage.default_setup();
         setup.cpus = 1;
         stage.set_up(setup);
@@ -68,7 +68,8 @@ std::string describe_stepper(const StageSettings& settings, std::uint32_t cpus_b
             reason = stage.testee().tracer().guards().stepping_reason();
         });
         stage.start();
-        for (int look = 0; look < kLooksAtMost && reason.empty() && !stage.testee().end(); ++look)
+        for (int check = 0; check < kChecksAtMost && reason.empty() && !stage.testee().end();
+             ++check)
             stage.waits().let_run(10);
         if (stage.testee().end()) end = stage.testee().end()->text;
         return CaseOutcome{Verdict::pass, "", "", ""};
@@ -76,7 +77,7 @@ std::string describe_stepper(const StageSettings& settings, std::uint32_t cpus_b
     StageSettings alone = settings;
     alone.debug = false;
     alone.debugger = nullptr;
-    run_with_monitors(first_look, alone, nullptr);
+    run_with_monitors(first_attach, alone, nullptr);
     if (!reason.empty()) return reason;
     std::string line = "not known: the consumer mapped no buffer in a first run with 1 CPU";
     if (cpus_before > 1) line += fmt::format(" (the check before it had {})", cpus_before);

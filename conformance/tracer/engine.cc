@@ -193,7 +193,7 @@ void Tracer::Engine::resume_ready() {
 
 void Tracer::Engine::resume(Thread& thread) {
     const bool may_step = is_single_stepped(thread) && !takes_signal(thread);
-    if (may_step && !is_in_masked_call(thread) && !look_before_step(thread)) return;
+    if (may_step && !is_in_masked_call(thread) && !read_operands_before_step(thread)) return;
     const bool steps = settle_signals(thread) && may_step;
     // A thread that runs freely would get the watchpoints' traps.
     if (!steps && thread.step.watched.page != 0) arm_watchpoints(thread);

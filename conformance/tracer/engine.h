@@ -20,7 +20,7 @@
 //   attach_service.cc  kmes_attach          map_service.cc   mmap of a served fd
 //   device_service.cc  both, for buffers of the kernel module
 //   futex_watch.cc     futex calls          guards.cc        guard pages
-//   look.cc            the operands of the next instruction
+//   operands.cc        the operands of the next instruction
 //   stepper.cc         execute that instruction: emulated, redirected or with the guards open
 //   single_step.cc     guards without page protections
 //   string_step.cc     string operations, in bulk      torn_step.cc     reads in two parts
@@ -281,7 +281,7 @@ class Tracer::Engine final : private InjectionHost {
     void take_fault_handler(Thread& thread);
     void note_guard_fault(Thread& thread);
 
-    // --- look.cc
+    // --- operands.cc
     uint8_t* view_at(const LiveMapping& live, uint64_t address, uint64_t size_bytes);
     std::shared_ptr<const Code> code_at(const Thread& thread, uint64_t address);
     std::optional<PendingAccess> load_next_instruction(const Thread& thread);
@@ -309,11 +309,11 @@ class Tracer::Engine final : private InjectionHost {
     bool is_single_stepped(const Thread& thread) const;
     const RingOperand* guarded_operand(const PendingAccess& pending);
     void arm_watchpoints(Thread& thread);
-    bool look_before_step(Thread& thread);
+    bool read_operands_before_step(Thread& thread);
     GuardStep::Outcome step_openly(Thread& thread, const PendingAccess& pending);
 
     // --- string_step.cc
-    void look_at_string(PendingAccess& pending);
+    void read_string_operands(PendingAccess& pending);
     bool emulate_string(Thread& thread, PendingAccess& pending, Torn* torn);
 
     // --- revive.cc

@@ -83,7 +83,7 @@ TEST_P(FutexTest, APrivateSleeperIsNeverWoken) {
 
 // The kernel does nothing while the entry is held: the call sees a change of the word before
 // release.
-TEST_P(FutexTest, AHeldEntryHasNotLookedAtTheWord) {
+TEST_P(FutexTest, AHeldEntryHasNotLoadedTheWord) {
     TestRun run(options_for(GetParam()));
     run.start("sleep");
     const auto wait = run.next<FutexWait>();

@@ -42,7 +42,7 @@ void Tracer::Engine::arm_watchpoints(Thread& thread) {
 
 // Returns whether the thread may execute its next instruction. If not, an event says why, or its
 // turn is over. Records in the thread how to resume it.
-bool Tracer::Engine::look_before_step(Thread& thread) {
+bool Tracer::Engine::read_operands_before_step(Thread& thread) {
     thread.step.leaves_for_kernel =
         thread.now == StopKind::kEntry || thread.now == StopKind::kKernelEvent;
     // (A signal to be delivered runs its handler first.)

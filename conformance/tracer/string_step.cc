@@ -53,7 +53,7 @@ user_regs_struct registers_after(const PendingAccess& pending, const user_regs_s
 
 }  // namespace
 
-void Tracer::Engine::look_at_string(PendingAccess& pending) {
+void Tracer::Engine::read_string_operands(PendingAccess& pending) {
     const Instruction& instruction = pending.code->instruction();
     const StringForm& string = instruction.string;
     if (pending.operands.size() != 1) return;

@@ -320,7 +320,7 @@ void Stage::peek() {
     end_call();
     expect_result(result, {KMES_READ_EVENT, KMES_READ_EMPTY});
     if (result == KMES_READ_EVENT) expect_view(view, reader_.shared.data, 2 * reader_.capacity);
-    for (std::uint64_t looks = bytes_.below(4); looks > 0; --looks) {
+    for (std::uint64_t checks = bytes_.below(4); checks > 0; --checks) {
         begin_call("kmes_reader_peek_is_whole");
         const bool whole = kmes_reader_peek_is_whole(&reader_);
         end_call();

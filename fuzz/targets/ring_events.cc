@@ -35,7 +35,7 @@ void RingEvents::open() {
 
 int RingEvents::identify(void* context, __u16 cpu, kmes_mapping* mapping) {
     Attachment attachment;
-    const int error = static_cast<RingEvents*>(context)->producer_->look(cpu, &attachment);
+    const int error = static_cast<RingEvents*>(context)->producer_->inspect(cpu, &attachment);
 
     if (error) return error;
     mapping->device = attachment.buffers[0]->device();
@@ -47,7 +47,7 @@ int RingEvents::identify(void* context, __u16 cpu, kmes_mapping* mapping) {
 int RingEvents::attach(void* context, __u16 cpu, kmes_mapping* mapping) {
     auto* self = static_cast<RingEvents*>(context);
     Attachment attachment;
-    const int error = self->producer_->look(cpu, &attachment);
+    const int error = self->producer_->inspect(cpu, &attachment);
 
     if (error) return error;
     const BufferMemory& memory = *attachment.buffers[0];

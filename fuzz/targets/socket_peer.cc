@@ -300,7 +300,7 @@ void SocketPeer::check_attach(const SentPacket& packet, const kmes_socket_reply&
 void SocketPeer::check_identify(const SentPacket& packet, const kmes_socket_reply& reply) const {
     Attachment now;
 
-    expect_equal(facts_->producer->look(packet.request().cpu, &now), 0, "the result of look");
+    expect_equal(facts_->producer->inspect(packet.request().cpu, &now), 0, "the result of inspect");
     expect_equal(reply.device, now.buffers[0]->device(), "the device");
     const std::uint64_t next = reply.first | std::uint64_t{reply.emitted} << 32;
 

@@ -264,7 +264,7 @@ class Play {
 
             last_file_ = files_.make_memory(text, bytes_.below(8192), false, F_SEAL_SHRINK);
         } else if (choice <= kinds + 2) {
-            expect_equal(producer_->look(0, &now), 0, "the result of look");
+            expect_equal(producer_->inspect(0, &now), 0, "the result of inspect");
             packet->is_body_known = false;
             last_file_ = files_.keep_copy(choice == kinds + 1 ? now.buffers[0]->metadata_fd()
                                                               : now.buffers[0]->data_fd());

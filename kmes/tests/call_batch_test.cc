@@ -43,7 +43,7 @@ TEST_F(CallTest, ABatchOfNoEntriesOrOfMoreThan256IsInvalid) {
 TEST_F(CallTest, ABatchHasOneTimestampAndIsPublishedAndWokenOnce) {
     int clocks = 0;
     int publishes = 0;
-    int looks = 0;
+    int loads = 0;
 
     world_->now_ns = 40;
     world_->on_clock = [&] {
@@ -55,14 +55,14 @@ TEST_F(CallTest, ABatchHasOneTimestampAndIsPublishedAndWokenOnce) {
     {
         ScopedHook hook([&](const kmes_order_access& access) {
             publishes += access.label == KMES_ORDER_PUBLISH;
-            looks += access.label == KMES_ORDER_NEED_WAKE;
+            loads += access.label == KMES_ORDER_NEED_WAKE;
         });
         ASSERT_EQ(batch(4), 0);
     }
     EXPECT_EQ(emitted_, 4u);
     EXPECT_EQ(clocks, 1);
     EXPECT_EQ(publishes, 1);
-    EXPECT_EQ(looks, 1);
+    EXPECT_EQ(loads, 1);
     EXPECT_EQ(world_->wakes_of(world_->first()), 1u);
     EXPECT_EQ(*world_->first().buffer.shared.futex_counter, 1u);
     EXPECT_EQ(world_->first().shared_write_pos(), 128u);

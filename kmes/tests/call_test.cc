@@ -85,7 +85,7 @@ TEST_F(CallTest, ATypeThatIsNotUtf8IsInvalidAndThePayloadIsLeftAlone) {
     EXPECT_EQ(memory_.fetches, (Fetches{{kType, 2}}));
     EXPECT_EQ(emit(kType, 2, 0, 0), -EINVAL) << "without a payload, too";
     expect_nothing_happened();
-    EXPECT_EQ(emit(kType, 1, 0, 0), 0) << "only the bytes of the type are looked at";
+    EXPECT_EQ(emit(kType, 1, 0, 0), 0) << "only the bytes of the type are read";
 }
 
 // event-model.md: an event over MaxEventSize is ENOSPC. 101 bytes are; 100 are not.
@@ -203,7 +203,7 @@ TEST_F(CallTest, NothingIsFetchedInsideTheCriticalSection) {
     put_sound_entry(0);
     put_sound_entry(1);
     EXPECT_EQ(emit(kType, 1, kPayload, 2), 0);
-    EXPECT_EQ(section.entered, 2) << "to look at the capacity, and to emit";
+    EXPECT_EQ(section.entered, 2) << "to load the capacity, and to emit";
     EXPECT_EQ(section.depth, 0);
     EXPECT_EQ(batch(2), 0);
     EXPECT_EQ(section.entered, 7) << "twice for each entry, once for its end";
@@ -246,7 +246,7 @@ TEST_F(CallTest, WhoeverIsInsideOnAnotherThreadDoesNotMakeACallNested) {
 }
 
 // E16: an NMI during the load of the capacity emits as if nothing were running.
-TEST_F(CallTest, LookingAtTheCapacityDropsNobodysEvent) {
+TEST_F(CallTest, LoadingTheCapacityDropsNobodysEvent) {
     unsigned inside = 1;
 
     put_sound_entry(0);

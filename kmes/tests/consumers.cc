@@ -75,12 +75,12 @@ class LiteralReader : public Consumer {
     int attach(Run& run);
     std::uint64_t generation() {
         return points_.e9 ? generation_
-                          : kmes_load_acquire_u64(shared_.generation, KMES_ORDER_LOOK_GENERATION);
+                          : kmes_load_acquire_u64(shared_.generation, KMES_ORDER_LOAD_GENERATION);
     }
-    std::uint64_t write_pos(enum kmes_order_label label = KMES_ORDER_LOOK_WRITE_POS) {
+    std::uint64_t write_pos(enum kmes_order_label label = KMES_ORDER_LOAD_WRITE_POS) {
         return kmes_load_acquire_u64(shared_.write_pos, label);
     }
-    std::uint64_t tail_pos(enum kmes_order_label label = KMES_ORDER_LOOK_TAIL) {
+    std::uint64_t tail_pos(enum kmes_order_label label = KMES_ORDER_LOAD_TAIL) {
         return kmes_load_acquire_u64(shared_.tail_pos, label);
     }
     bool is_changed() {
@@ -110,7 +110,7 @@ int LiteralReader::attach(Run& run) {
         functions_.attach(functions_.context, 0, &mapping_);
         kmes_bind_fields(&shared_, mapping_.base, KMES_VERSION_1);
         capacity_ = kmes_load_relaxed_u64(shared_.capacity, KMES_ORDER_STATIC_FIELD);
-        generation_ = kmes_load_acquire_u64(shared_.generation, KMES_ORDER_LOOK_GENERATION);
+        generation_ = kmes_load_acquire_u64(shared_.generation, KMES_ORDER_LOAD_GENERATION);
         functions_.identify(functions_.context, 0, &now);
     } while (!points_.e19 && now.inode != mapping_.inode);
     if (!points_.e11 || read_pos_ == 0) read_pos_ = tail_pos();

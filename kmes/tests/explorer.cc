@@ -19,7 +19,7 @@ namespace kmes::tests {
 namespace {
 
 constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t kEndlessLooks = 20000;
+constexpr std::uint64_t kEndlessLoads = 20000;
 
 /*
  * A thread can hand over before each access to the metadata, and before each of this many words of
@@ -298,7 +298,7 @@ void Run::fault(const std::string& what) {
 }
 
 bool Run::is_endless() {
-    if (++looks_ < kEndlessLooks) return false;
+    if (++loads_ < kEndlessLoads) return false;
     if (faults_.empty()) fault("an endless loop");
     return true;
 }

@@ -93,7 +93,7 @@ class Run {
     std::vector<std::uint64_t> delivered_;
     std::vector<std::string> faults_;
     const TestBuffer* owing_from_ = nullptr;
-    std::uint64_t looks_ = 0;
+    std::uint64_t loads_ = 0;
     bool over_ = false;
     bool positions_kept_ = true;
 };

@@ -194,7 +194,7 @@ TEST(FirstLoss, TakesNoNumberOfAnotherBuffer) {
 // An overwrite during the open, before each access after that of the tail. What the reader cannot
 // see any more counts as gone before the attach. Its position and its statistics do not change.
 TEST(FirstLoss, SurvivesAnOverwriteDuringTheAttach) {
-    for (const auto at : {KMES_ORDER_LOOK_WRITE_POS, KMES_ORDER_READ_DATA, KMES_ORDER_DATA_FENCE,
+    for (const auto at : {KMES_ORDER_LOAD_WRITE_POS, KMES_ORDER_READ_DATA, KMES_ORDER_DATA_FENCE,
                           KMES_ORDER_RECHECK_TAIL}) {
         for (const int burst : {1, 4, 9}) {
             World world({.start_pos = 100});
@@ -218,7 +218,7 @@ TEST(FirstLoss, SurvivesAnOverwriteDuringTheAttach) {
     }
 }
 
-// The first read reports it, as if the open had not looked.
+// The first read reports it, as if the open had not loaded it.
 TEST(FirstLoss, LeavesCorruptContentToTheFirstRead) {
     for (const bool stops : {false, true}) {
         for (const std::uint64_t next : {0, 2}) {

@@ -238,7 +238,7 @@ TEST(LiteralReader, RemembersTheGenerationOfADeadBufferWithoutTheCheckOfE19) {
     expect_fails({.e19 = true}, swap_at_attach());
 }
 
-TEST(LiteralReader, ReadsWhatIsNotPublishedWithoutTheLookOfE20) {
+TEST(LiteralReader, ReadsWhatIsNotPublishedWithoutTheLoadOfE20) {
     expect_fails({.e20 = true}, after_a_shrink());
 }
 

@@ -75,7 +75,7 @@ class LiteralWriter {
 struct TailWatch {
     kmes_fields fields;
     bool reached = false;
-    void look() { reached = reached || *fields.tail_pos >= *fields.write_pos; }
+    void check() { reached = reached || *fields.tail_pos >= *fields.write_pos; }
 };
 
 TEST(LiteralWriter, MovesTheTailPastWhatIsPublishedInABatchAsE8Says) {
@@ -83,7 +83,7 @@ TEST(LiteralWriter, MovesTheTailPastWhatIsPublishedInABatchAsE8Says) {
     LiteralWriter writer(world);
     writer.emit(60_b);
     TailWatch watch{world.first().buffer.shared};
-    writer.on_step = [&] { watch.look(); };
+    writer.on_step = [&] { watch.check(); };
     writer.batch({60_b, 60_b, 60_b, 60_b});
     EXPECT_TRUE(watch.reached);
 }
@@ -95,7 +95,7 @@ TEST(CoreWriter, NeverMovesTheTailPastWhatIsPublishedInABatch) {
     kmes_batch batch;
     kmes_batch_begin(&world.cpu, &batch);
     {
-        ScopedHook hook([&](const kmes_order_access&) { watch.look(); });
+        ScopedHook hook([&](const kmes_order_access&) { watch.check(); });
         for (int i = 0; i < 40; i++)
             ASSERT_EQ(world.batch_emit_sized(batch, 30_b + 7_b * i % 90_b), 0);
     }

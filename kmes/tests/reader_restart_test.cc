@@ -215,7 +215,7 @@ TEST_F(ReaderRestart, KeepsABufferThatIsCurrentAfterAll) {
     EXPECT_EQ(reader_.next(), KMES_READ_EMPTY);
     EXPECT_EQ(killed_.attaches, 2);
     EXPECT_EQ(reader_.next(), KMES_READ_EMPTY);
-    EXPECT_EQ(killed_.attaches, 2) << "not again at every look";
+    EXPECT_EQ(killed_.attaches, 2) << "not again at every check";
     EXPECT_EQ(reader_.reader.statistics.switches, 0u);
 }
 

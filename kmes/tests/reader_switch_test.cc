@@ -123,7 +123,7 @@ TEST(ReaderSwitch, RemembersAChangeWithoutASuccessor) {
     EXPECT_EQ(reader.drain(), Sequences({1}));
     EXPECT_EQ(world.attaches, 2);
     EXPECT_EQ(reader.next(), KMES_READ_EMPTY);
-    EXPECT_EQ(world.attaches, 2) << "not again at every look";
+    EXPECT_EQ(world.attaches, 2) << "not again at every check";
     EXPECT_EQ(world.attaches, world.detaches + 1);
     ASSERT_EQ(kmes_cpu_retire(&world.cpu), 0);  // the nudge
     EXPECT_EQ(reader.next(), KMES_READ_EMPTY);
@@ -151,7 +151,7 @@ TEST(ReaderSwitch, BeginsToCountAnewInAnotherSession) {
 }
 
 // E24: the change is noticed before the last write_pos, so write_pos is loaded again.
-TEST(ReaderSwitch, LooksAtWritePosAgainAfterItHasSeenTheChange) {
+TEST(ReaderSwitch, LoadsWritePosAgainAfterItHasSeenTheChange) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
@@ -159,7 +159,7 @@ TEST(ReaderSwitch, LooksAtWritePosAgainAfterItHasSeenTheChange) {
     Sequences delivered;
     {
         ScopedHook hook([&](const kmes_order_access& access) {
-            if (access.label != KMES_ORDER_LOOK_GENERATION || done) return;
+            if (access.label != KMES_ORDER_LOAD_GENERATION || done) return;
             done = true;
             ASSERT_EQ(world.emit_sized(128_b), 0);
             ASSERT_EQ(world.emit_sized(60_b), 0);

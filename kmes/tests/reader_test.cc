@@ -41,7 +41,7 @@ TEST(ReaderOpen, RefusesWhatIsNoBufferOfAVersionThatItKnows) {
 }
 
 // event-model.md: a reserved byte other than zero is no reason to refuse a buffer.
-TEST(ReaderOpen, DoesNotLookAtReservedBytes) {
+TEST(ReaderOpen, DoesNotReadReservedBytes) {
     World world({});
     for (const int offset :
          {14, 15, 40, 63, 80, 127, 133, 191, 192, 4095, static_cast<int>(KMES_METADATA_BYTES) - 1})
@@ -52,7 +52,7 @@ TEST(ReaderOpen, DoesNotLookAtReservedBytes) {
     EXPECT_EQ(reader.drain(), Sequences({1}));
 }
 
-TEST(ReaderOpen, RefusesAMappingThatIsTooSmallToLookAt) {
+TEST(ReaderOpen, RefusesAMappingThatIsTooSmallToRead) {
     World world({});
     world.on_attach = [&](kmes_mapping* mapping) {
         world.describe_current(mapping);
@@ -64,7 +64,7 @@ TEST(ReaderOpen, RefusesAMappingThatIsTooSmallToLookAt) {
 }
 
 // The size is checked first: nothing is loaded from a mapping that is too small.
-TEST(ReaderOpen, LooksAtNothingInAMappingThatIsTooSmall) {
+TEST(ReaderOpen, ReadsNothingOfAMappingThatIsTooSmall) {
     const std::uint64_t least = kmes_mapping_bytes(KMES_VERSION_1, KMES_CAPACITY_MIN_BYTES);
     for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{64}, least - 2, least - 1}) {
         World world({});
@@ -112,7 +112,7 @@ TEST(ReaderOpen, TakesTheLivingBufferWhenTheFirstWasRetiredMeanwhile) {
     bool swapped = false;
     Reader reader(world);
     ScopedHook hook([&](const kmes_order_access& access) {
-        if (access.label != KMES_ORDER_LOOK_GENERATION || swapped) return;
+        if (access.label != KMES_ORDER_LOAD_GENERATION || swapped) return;
         swapped = true;
         ASSERT_EQ(world.swap(512_b), 0);
     });

@@ -24,7 +24,7 @@ Labels labels_of_wait(Reader& reader, std::uint64_t timeout_ns) {
 
 // E2: the counter before the re-check. E1: the full fence between the store and the loads. E3:
 // generation together with write_pos, after the fence.
-TEST(ReaderWait, ReadsTheCounterThenAsksThenFencesThenLooksAgain) {
+TEST(ReaderWait, ReadsTheCounterThenAsksThenFencesThenChecksAgain) {
     World world({});
     Reader reader(world);
     ASSERT_EQ(reader.open(), 0);
@@ -156,7 +156,7 @@ TEST(ReaderWait, HandsOnAnInterruptionOfASleepThatHasALimit) {
 }
 
 // E7: a reader that has stopped does not search again.
-TEST(ReaderWait, SaysThatTheReaderHasStoppedBeforeItLooks) {
+TEST(ReaderWait, SaysThatTheReaderHasStoppedBeforeItChecks) {
     World world({});
     ASSERT_EQ(world.emit_sized(60_b), 0);
     Reader reader(world);
@@ -333,17 +333,17 @@ TEST(ReaderWait, SpinsAsLongAsItsOptionSays) {
     reader.config.spin_looks = 3;
     ASSERT_EQ(reader.open(), 0);
     Labels labels = labels_of_wait(reader, 1);
-    EXPECT_EQ(std::count(labels.begin(), labels.end(), KMES_ORDER_LOOK_WRITE_POS), 3);
+    EXPECT_EQ(std::count(labels.begin(), labels.end(), KMES_ORDER_LOAD_WRITE_POS), 3);
     EXPECT_EQ(std::count(labels.begin(), labels.end(), KMES_ORDER_ASK_WAKE), 1);
-    int looks = 0;
+    int loads = 0;
     ScopedHook hook([&](const kmes_order_access& access) {
         EXPECT_NE(access.label, KMES_ORDER_ASK_WAKE);
-        if (access.label == KMES_ORDER_LOOK_WRITE_POS && ++looks == 2) {
+        if (access.label == KMES_ORDER_LOAD_WRITE_POS && ++loads == 2) {
             ASSERT_EQ(world.emit_sized(30_b), 0);
         }
     });
     EXPECT_EQ(kmes_reader_wait(&reader.reader, 1), 1);
-    EXPECT_EQ(looks, 2);
+    EXPECT_EQ(loads, 2);
 }
 
 TEST(ReaderRun, DeliversSleepsAndStopsOnRequest) {

@@ -83,7 +83,7 @@ struct TornBulk {
         EXPECT_EQ(reader.open(), 0);
         int words = 0;
         ScopedHook hook([&](const kmes_order_access& access) {
-            if (access.label == KMES_ORDER_RECHECK_TAIL) looks_at_tail++;
+            if (access.label == KMES_ORDER_RECHECK_TAIL) loads_of_tail++;
             if (access.label != KMES_ORDER_READ_DATA || ++words != 20) return;
             for (int i = 0; i < count; i++) ASSERT_EQ(world.emit_sized(60_b), 0);
         });
@@ -102,7 +102,7 @@ struct TornBulk {
     World world{{.capacity_bytes = 256_b, .start_pos = 1024_b}};
     Reader reader{world};
     kmes_bulk bulk{};
-    int looks_at_tail = 0;
+    int loads_of_tail = 0;
 };
 
 // A slow reader at the tail would never get anything if one lost event discarded the whole copy.
@@ -110,7 +110,7 @@ TEST(TornBulk, KeepsTheRestOfTheCopyAfterTheNewTail) {
     TornBulk torn(1);
     EXPECT_EQ(torn.bulk.left_bytes, 180_b);
     EXPECT_EQ(torn.sequences(), Sequences({2, 3, 4}));
-    EXPECT_EQ(torn.looks_at_tail, 1);
+    EXPECT_EQ(torn.loads_of_tail, 1);
     EXPECT_EQ(torn.reader.reader.statistics.torn, 1u);
 }
 

@@ -120,7 +120,7 @@ TEST(BarrierTest, OnlyAConsumerThatPromisesTheBarrierAttaches) {
     EXPECT_EQ(-EOPNOTSUPP, producer.lease(&attachment));
     EXPECT_EQ(-EOPNOTSUPP, producer.lease(1, &attachment));
     EXPECT_TRUE(attachment.buffers.empty());
-    EXPECT_EQ(0, producer.look(1, &attachment)) << "asks only which buffer it is";
+    EXPECT_EQ(0, producer.inspect(1, &attachment)) << "asks only which buffer it is";
     for (int round = 0; round < 2; round++) {
         Attachment all, one;
 

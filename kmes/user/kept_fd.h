@@ -51,7 +51,7 @@ class KeptFd {
 
         return fd_ >= 0 && fstat(fd_, &status) == 0 && identity_.is_file(status) ? fd_ : -1;
     }
-    // The number, without a look at the file.
+    // The number, without a check of the file.
     int number() const { return fd_; }
     Identity identity() const { return identity_; }
 

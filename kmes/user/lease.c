@@ -76,7 +76,7 @@ int kmes_lease_ask(struct kmes_lease* lease, __u32 cpu, struct kmes_socket_ident
     const bool is_new = !kmes_pending_is_here(question);
     int error = is_new ? kmes_pending_begin(question, kmes_socket_ask_identity(cpu)) : 0;
 
-    if (!error) error = kmes_pending_look(question, is_new);
+    if (!error) error = kmes_pending_check(question, is_new);
     if (error == -EINPROGRESS && lease->last_error) return lease->last_error;
     if (error == -EINPROGRESS) return error;
     if (!error) error = kmes_socket_take_identity(kmes_pending_take(question), identity);

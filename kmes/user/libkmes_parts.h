@@ -126,8 +126,8 @@ bool kmes_lease_is_held(const struct kmes_lease* lease);
 unsigned kmes_lease_count_question(struct kmes_lease* lease);
 /*
  * Asks the producer of the lease for the current buffer of a CPU, as kmes_socket_identify, but by
- * kmes_pending_look: it waits rarely. -EINPROGRESS: no answer so far, after an earlier answer
- * without an error. The next call looks for the answer. An earlier error is returned again until
+ * kmes_pending_check: it waits rarely. -EINPROGRESS: no answer so far, after an earlier answer
+ * without an error. The next call checks for the answer. An earlier error is returned again until
  * the answer comes. -ETIMEDOUT: no answer for a second.
  */
 int kmes_lease_ask(struct kmes_lease* lease, __u32 cpu, struct kmes_socket_identity* identity);
@@ -143,8 +143,8 @@ void kmes_reader_make_read_only(struct kmes_reader_config* config);
 /*
  * An attach of one CPU that a producer has not answered so far (pending_attach.c). While a thread
  * uses one, the attach functions of kmes_reader_by_libkmes wait rarely for a process
- * (kmes_pending_look). They return -EINPROGRESS, and from the second second on -ETIMEDOUT. The next
- * attach goes on with the same requests. Without it, and for a kernel, they wait as before.
+ * (kmes_pending_check). They return -EINPROGRESS, and from the second second on -ETIMEDOUT. The
+ * next attach goes on with the same requests. Without it, and for a kernel, they wait as before.
  */
 struct kmes_pending_attach;
 /* NULL: no memory. */

@@ -325,7 +325,7 @@ static void renew_lease(__u16 cpu_id, struct kmes_mapping* mapping) {
 
     kmes_pending_init(&request);
     if (kmes_pending_begin(&request, kmes_socket_ask_attach(operation, cpu_id))) return;
-    if (kmes_pending_look(&request, true)) {
+    if (kmes_pending_check(&request, true)) {
         kmes_pending_end(&request);
         return;
     }

@@ -149,7 +149,7 @@ TEST(BufferMemoryTest, FilesAreSealed) {
     EXPECT_EQ(EPERM, errno);
 }
 
-TEST(BufferMemoryTest, MetadataFileMayLookAsLongAsTheMapping) {
+TEST(BufferMemoryTest, MetadataFileMayBeAsLongAsTheMapping) {
     BufferOptions options = small_options();
 
     options.metadata_file_bytes = kMetadata + 2 * options.capacity_bytes;

@@ -224,7 +224,7 @@ static int fill(struct kmes_merge* merge, unsigned index) {
 /* `is_for_all`: also copies from CPUs that have events here, so that their rings do not overflow
  * meanwhile. Returns as fill. */
 static int do_round(struct kmes_merge* merge, bool is_for_all) {
-    const bool is_locked = kmes_set_enter_look(merge->set);
+    const bool is_locked = kmes_set_enter_scan(merge->set);
     int result = KMES_READ_EMPTY;
     unsigned i;
 
@@ -239,7 +239,7 @@ static int do_round(struct kmes_merge* merge, bool is_for_all) {
         if (found != KMES_READ_EMPTY) result = found;
     }
     /* If some CPUs were skipped, not each CPU was found empty. */
-    kmes_set_leave_look(
+    kmes_set_leave_scan(
         merge->set, is_locked,
         result == KMES_READ_EMPTY && !is_for_all && merge->heap_count ? KMES_READ_EVENT : result);
     if (result >= 0) merge->is_round_due = false;

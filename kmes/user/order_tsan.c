@@ -74,9 +74,9 @@ struct progress {
     struct span* seen_span; /* the newest tag that READ_DATA met, for DATA_FENCE */
     __u64 seen_tail;
     __u64 counter;    /* of SLEEP_COUNTER */
-    __u64 generation; /* of LOOK_GENERATION */
-    const void* looked_word;
-    __u64 looked_tail; /* of LOOK_TAIL */
+    __u64 generation; /* of LOAD_GENERATION */
+    const void* loaded_word;
+    __u64 loaded_tail; /* of LOAD_TAIL */
     void* held_word;
     __u64 held_value;
     unsigned held_bytes;
@@ -243,15 +243,15 @@ UNSEEN void* kmes_tsan_tail_is_rechecked(const void* word) {
     return tail_of(mine.seen_span, seen_tail);
 }
 
-UNSEEN void kmes_tsan_tail_is_looked_at(const void* word, __u64 tail) {
-    mine.looked_word = word;
-    mine.looked_tail = tail;
+UNSEEN void kmes_tsan_tail_is_loaded(const void* word, __u64 tail) {
+    mine.loaded_word = word;
+    mine.loaded_tail = tail;
 }
 
 UNSEEN __u64 kmes_tsan_planted_tail(const void* word, __u64 tail) {
     if (kmes_tsan_skipped_label == KMES_ORDER_RECHECK_TAIL) return 0;
-    if (kmes_tsan_reordered_label == KMES_ORDER_DATA_FENCE && mine.looked_word == word)
-        return mine.looked_tail;
+    if (kmes_tsan_reordered_label == KMES_ORDER_DATA_FENCE && mine.loaded_word == word)
+        return mine.loaded_tail;
     return tail;
 }
 

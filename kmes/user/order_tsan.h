@@ -16,9 +16,9 @@
  *   accesses before counter c            COUNTER,             SLEEP_WRITE_POS, SLEEP_GENERATION,
  *                                        RETIRE_COUNTER       if SLEEP_COUNTER loaded c
  *   accesses before generation g         GENERATION           FROZEN_WRITE_POS, if
- *                                                             LOOK_GENERATION saw g
+ *                                                             LOAD_GENERATION saw g
  *
- * The two accesses race unless something orders them: PUBLISH with LOOK_WRITE_POS, and so on.
+ * The two accesses race unless something orders them: PUBLISH with LOAD_WRITE_POS, and so on.
  * Fences are executed, and the pair of the data is reported as C11 pairs it. TAIL_FENCE releases
  * the accesses before it. DATA_FENCE acquires those of the newest tail that the copied bytes refer
  * to. The two full fences order nothing that a race could show: they protect values (E1).
@@ -54,7 +54,7 @@ void* kmes_tsan_tail_is_stored(const void* word, __u64 tail);
 void* kmes_tsan_tail_fence(void);
 void* kmes_tsan_data_fence(void);
 void* kmes_tsan_tail_is_rechecked(const void* word);
-void kmes_tsan_tail_is_looked_at(const void* word, __u64 tail);
+void kmes_tsan_tail_is_loaded(const void* word, __u64 tail);
 __u64 kmes_tsan_planted_tail(const void* word, __u64 tail);
 void* kmes_tsan_counter_is_stored(const void* word, __u64 counter);
 void kmes_tsan_counter_is_taken(__u64 counter);
@@ -108,12 +108,12 @@ static inline bool kmes_tsan_before_store(void* word, __u64 value, unsigned byte
 /* Called after a load. Returns the value of the load. */
 static inline __u64 kmes_tsan_after_load(const void* word, __u64 value,
                                          enum kmes_order_label label) {
-    if (label == KMES_ORDER_LOOK_TAIL) kmes_tsan_tail_is_looked_at(word, value);
+    if (label == KMES_ORDER_LOAD_TAIL) kmes_tsan_tail_is_loaded(word, value);
     if (label == KMES_ORDER_RECHECK_TAIL) {
         kmes_tsan_tell_read(kmes_tsan_tail_is_rechecked(word));
         return kmes_tsan_planted_tail(word, value);
     }
-    if (label == KMES_ORDER_LOOK_GENERATION) kmes_tsan_generation_is_seen(value);
+    if (label == KMES_ORDER_LOAD_GENERATION) kmes_tsan_generation_is_seen(value);
     if (label == KMES_ORDER_FROZEN_WRITE_POS)
         kmes_tsan_tell_read(kmes_tsan_generation_is_relied_on(word));
     if (label == KMES_ORDER_SLEEP_COUNTER) kmes_tsan_counter_is_taken(value);

@@ -16,7 +16,7 @@ namespace kmes {
 namespace {
 
 constexpr uint64_t kSleepers = 1;
-constexpr int kLooksBeforeSleep = 100;  // a critical section is about as long
+constexpr int kChecksBeforeSleep = 100;  // a critical section is about as long
 
 // The address of the thread's control block: it is even, and a signal handler can get it.
 uint64_t this_thread() {
@@ -54,7 +54,7 @@ bool OwnerLock::try_lock() {
 }
 
 bool OwnerLock::is_held_long() const {
-    for (int look = 0; look < kLooksBeforeSleep; look++) {
+    for (int check = 0; check < kChecksBeforeSleep; check++) {
         if (word_.load(std::memory_order_relaxed) == 0) return false;
         relax();
     }
@@ -62,7 +62,7 @@ bool OwnerLock::is_held_long() const {
 }
 
 bool OwnerLock::lock_soon(uint64_t self) {
-    for (int look = 0; look < kLooksBeforeSleep; look++) {
+    for (int check = 0; check < kChecksBeforeSleep; check++) {
         uint64_t expected = 0;
 
         if (word_.load(std::memory_order_relaxed) == 0 &&
@@ -108,12 +108,12 @@ void OwnerLock::unlock() {
 void OwnerLock::let_others_in(uint64_t timeout_ns) {
     const unsigned waited = waited_.load(std::memory_order_relaxed);
     uint64_t deadline_ns = 0;
-    int looks = 0;
+    int checks = 0;
 
     while (waiters_.load(std::memory_order_relaxed) > 0 &&
            waited_.load(std::memory_order_relaxed) == waited) {
         relax();
-        if (++looks < kLooksBeforeSleep) continue;
+        if (++checks < kChecksBeforeSleep) continue;
         const uint64_t now_ns = kmes_clock_monotonic_ns();
 
         if (deadline_ns == 0) deadline_ns = now_ns + timeout_ns;

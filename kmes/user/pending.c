@@ -54,7 +54,7 @@ static bool is_readable(int fd, int wait_ms) {
     return poll(&connection, 1, wait_ms) > 0;
 }
 
-int kmes_pending_look(struct kmes_pending* pending, bool is_new) {
+int kmes_pending_check(struct kmes_pending* pending, bool is_new) {
     const __u64 before_ns = __atomic_load_n(&no_answer_ns, __ATOMIC_RELAXED);
     const bool waits = is_new && (!before_ns || pending->asked_ns - before_ns > NS_PER_SECOND);
     __u64 now_ns;

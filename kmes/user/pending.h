@@ -37,7 +37,7 @@ bool kmes_pending_is_here(struct kmes_pending* pending);
  * this call, which may wait for KMES_PENDING_WAIT_MS. It does not wait if another wait of this
  * process has ended without an answer in the last second.
  */
-int kmes_pending_look(struct kmes_pending* pending, bool is_new);
+int kmes_pending_check(struct kmes_pending* pending, bool is_new);
 #define KMES_PENDING_WAIT_MS 10
 
 /* Returns the connection, which belongs to the caller. */

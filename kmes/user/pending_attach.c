@@ -112,7 +112,7 @@ static int go_on(struct kmes_pending_attach* pending, __u16 cpu) {
         const bool is_new = pending->request.fd < 0;
         int result = is_new ? ask(pending, cpu) : 0;
 
-        if (!result) result = kmes_pending_look(&pending->request, is_new);
+        if (!result) result = kmes_pending_check(&pending->request, is_new);
         if (!result) result = take(pending, cpu);
         if (result) return result;
     }

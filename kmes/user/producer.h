@@ -264,7 +264,7 @@ class Producer {
     int attach(Attachment* attachment, Promise promise = Promise::kNone) const;
     int attach(unsigned cpu, Attachment* attachment, Promise promise = Promise::kNone) const;
     // For a caller that only identifies the buffer.
-    int look(unsigned cpu, Attachment* attachment) const;
+    int inspect(unsigned cpu, Attachment* attachment) const;
     // The number of the next event of this CPU, which must exist. Does not wait for emitters: they
     // may have assigned it meanwhile.
     uint64_t next_sequence(unsigned cpu) const;

@@ -17,7 +17,7 @@ __attribute__((noinline, no_sanitize("thread"))) uint64_t value_now(const __u64*
 
 }  // namespace
 
-int Producer::look(unsigned cpu, Attachment* attachment) const {
+int Producer::inspect(unsigned cpu, Attachment* attachment) const {
     if (cpu >= cpus_.size()) return -EINVAL;
     return attach_some(cpu, 1, User::kNone, Promise::kNone, attachment);
 }

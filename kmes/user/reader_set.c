@@ -403,11 +403,11 @@ static int peek_of_turn(struct kmes_reader_set* set, struct kmes_event_view* vie
 
 /* Returns the next event of any CPU, by `get`. After the last turn, the CPU that had the first turn
  * may have more events: it was only skipped. */
-static int look_by(struct kmes_reader_set* set, struct kmes_event_view* view,
+static int scan_by(struct kmes_reader_set* set, struct kmes_event_view* view,
                    int (*get)(struct kmes_reader_set* set, struct kmes_event_view* view)) {
-    unsigned looks;
+    unsigned checked;
 
-    for (looks = 0; looks <= set->cpus; looks++) {
+    for (checked = 0; checked <= set->cpus; checked++) {
         struct kmes_set_cpu* cpu = &set->cpu[set->turn];
 
         if ((set->taken < TURN_EVENTS || set->bulk.left_bytes) && kmes_set_is_readable(cpu)) {
@@ -428,10 +428,10 @@ static int look_by(struct kmes_reader_set* set, struct kmes_event_view* view,
 static int next_by(struct kmes_reader_set* set, struct kmes_event_view* view,
                    int (*get)(struct kmes_reader_set* set, struct kmes_event_view* view)) {
     KMES_UNCANCELLED; /* the lock is taken here, and an attach may follow */
-    bool is_locked = kmes_set_enter_look(set);
-    int found = look_by(set, view, get);
+    bool is_locked = kmes_set_enter_scan(set);
+    int found = scan_by(set, view, get);
 
-    kmes_set_leave_look(set, is_locked, found);
+    kmes_set_leave_scan(set, is_locked, found);
     return found;
 }
 

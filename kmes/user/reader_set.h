@@ -88,7 +88,7 @@ unsigned kmes_reader_set_cpus(const struct kmes_reader_set* set);
 /* Returns the negative error number of a CPU that cannot be read now, otherwise 0. -EINVAL: no such
  * CPU. -ENOSYS: no producer serves. If it was killed, its events can still be read. A set finds
  * that out by waits in which no event comes, each CPU about once a second. -ETIMEDOUT: a process
- * has not answered for a second. The set looks for its answer in later calls. */
+ * has not answered for a second. The set checks for its answer in later calls. */
 int kmes_reader_set_error(const struct kmes_reader_set* set, unsigned cpu);
 
 /* Returns the last event of a CPU that the set has delivered, or the one before its first event;

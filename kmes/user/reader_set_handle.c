@@ -396,11 +396,11 @@ static bool lock_out(struct kmes_set_handle* handle) {
     return false;
 }
 
-bool kmes_set_enter_look(struct kmes_reader_set* set) {
+bool kmes_set_enter_scan(struct kmes_reader_set* set) {
     return lock_out(set->handle);
 }
 
-void kmes_set_leave_look(struct kmes_reader_set* set, bool is_locked, int found) {
+void kmes_set_leave_scan(struct kmes_reader_set* set, bool is_locked, int found) {
     struct kmes_set_handle* handle = set->handle;
 
     if (is_absent(handle)) return;

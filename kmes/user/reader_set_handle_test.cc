@@ -373,7 +373,7 @@ TEST_F(HandleTest, WaitsForTheWatermark) {
 TEST_F(HandleTest, ThreadBlocksAllSignals) {
     start(1);
     std::map<std::string, std::string> before, blocked;
-    const auto look = [](auto* masks) {
+    const auto read_masks = [](auto* masks) {
         for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
             std::ifstream status(task.path() / "status");
 
@@ -382,9 +382,9 @@ TEST_F(HandleTest, ThreadBlocksAllSignals) {
         }
     };
 
-    look(&before);
+    read_masks(&before);
     open();
-    look(&blocked);
+    read_masks(&blocked);
     for (const auto& [task, mask] : before) blocked.erase(task);
     ASSERT_EQ(1u, blocked.size());
     // No mask has SIGKILL and SIGSTOP, and 32 and 33 are the C library's own.

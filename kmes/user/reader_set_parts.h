@@ -109,8 +109,8 @@ __u64 kmes_set_watermark_step_ns(const struct kmes_reader_set* set, __u64 end_ns
  * Called around each check for an event. `enter` returns true if the thread of the handle owns the
  * readers: it is locked out until `leave`. `found` is the result of the check.
  */
-bool kmes_set_enter_look(struct kmes_reader_set* set);
-void kmes_set_leave_look(struct kmes_reader_set* set, bool is_locked, int found);
+bool kmes_set_enter_scan(struct kmes_reader_set* set);
+void kmes_set_leave_scan(struct kmes_reader_set* set, bool is_locked, int found);
 
 /* Called around a wait of the caller. `is_over`: the wait found nothing. */
 void kmes_set_enter_wait(struct kmes_reader_set* set);

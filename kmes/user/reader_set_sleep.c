@@ -11,7 +11,7 @@
 #include "kmes/user/reader_set_parts.h"
 #include "kmes/user/uncancelled.h"
 
-#define LOOK_EVERY_NS (10 * KMES_SET_NS_PER_MS) /* for changes without a wake */
+#define CHECK_EVERY_NS (10 * KMES_SET_NS_PER_MS) /* for changes without a wake */
 #define STEPS_OF_WATERMARK 8
 
 /* True after a kmes_reader_wait_end that got no answer from the producer. Without a lease it may
@@ -24,7 +24,7 @@ static bool had_no_answer(const struct kmes_reader* reader) {
  * a later sleep. Otherwise each would wait for it, long after the caller's time. */
 bool kmes_set_end_waits(struct kmes_reader_set* set, __u64 slept_ns) {
     const unsigned first = set->asks_first;
-    bool looks_again = false;
+    bool checks_again = false;
     unsigned i;
 
     for (i = 0; i < set->cpus; i++) {
@@ -33,13 +33,13 @@ bool kmes_set_end_waits(struct kmes_reader_set* set, __u64 slept_ns) {
 
         if (!cpu->is_asked) continue;
         cpu->is_asked = false;
-        if (kmes_reader_wait_end(&cpu->reader, slept_ns)) looks_again = true;
+        if (kmes_reader_wait_end(&cpu->reader, slept_ns)) checks_again = true;
         if (slept_ns && had_no_answer(&cpu->reader)) {
             slept_ns = 0;
             set->asks_first = (index + 1) % set->cpus;
         }
     }
-    return looks_again;
+    return checks_again;
 }
 
 static void limit(struct kmes_set_sleep* sleep, __u64 ns) {
@@ -56,7 +56,7 @@ static bool has_something(const struct kmes_reader* reader) {
 static bool begin_interval(struct kmes_set_cpu* cpu, struct kmes_set_sleep* sleep) {
     if (has_something(&cpu->reader)) return true;
     cpu->is_asked = true; /* for kmes_reader_wait_end, which checks for the producer (E25) */
-    limit(sleep, LOOK_EVERY_NS);
+    limit(sleep, CHECK_EVERY_NS);
     return false;
 }
 
@@ -89,7 +89,7 @@ bool kmes_set_begin_waits(struct kmes_reader_set* set, struct kmes_set_sleep* sl
         cpu->is_asked = true;
         limit(sleep, wait.limit_ns);
         if (sleep->count == KMES_FUTEX_WAIT_ANY_MAX) {
-            limit(sleep, LOOK_EVERY_NS);
+            limit(sleep, CHECK_EVERY_NS);
             continue;
         }
         sleep->words[sleep->count].word = wait.word;
@@ -114,7 +114,7 @@ int kmes_set_sleep_on(struct kmes_set_sleep* sleep) {
         return kmes_futex_wait(sleep->words[0].word, sleep->words[0].expected, sleep->limit_ns);
     error = kmes_futex_wait_any(sleep->words, sleep->count, sleep->limit_ns);
     if (error != -ENOSYS && error != -EPERM) return error;
-    limit(sleep, LOOK_EVERY_NS);
+    limit(sleep, CHECK_EVERY_NS);
     return kmes_futex_wait(sleep->words[0].word, sleep->words[0].expected, sleep->limit_ns);
 }
 
@@ -161,7 +161,7 @@ static __u64 weight_ns(struct kmes_reader_set* set, const struct kmes_set_sleep*
 
     set->slept_at_ns = now_ns;
     if (result != -ETIMEDOUT) return slept_ns;
-    if (since_ns > LOOK_EVERY_NS) since_ns = LOOK_EVERY_NS;
+    if (since_ns > CHECK_EVERY_NS) since_ns = CHECK_EVERY_NS;
     if (since_ns == 0) since_ns = 1; /* 0 is a wake */
     return slept_ns > since_ns ? slept_ns : since_ns;
 }
@@ -207,7 +207,7 @@ __u64 kmes_set_watermark_step_ns(const struct kmes_reader_set* set, __u64 end_ns
     __u64 step_ns = set->options.watermark_ns / STEPS_OF_WATERMARK;
 
     if (now_ns >= end_ns) return 0;
-    if (step_ns > LOOK_EVERY_NS) step_ns = LOOK_EVERY_NS;
+    if (step_ns > CHECK_EVERY_NS) step_ns = CHECK_EVERY_NS;
     if (step_ns == 0) step_ns = 1;
     return step_ns < end_ns - now_ns ? step_ns : end_ns - now_ns;
 }

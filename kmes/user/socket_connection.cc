@@ -231,7 +231,7 @@ bool SocketConnection::receive_by_worker(std::vector<std::byte>* scratch, uint64
     if (!goes_on || !gate_->enter()) return false;
     try {
         if (received.bytes()) handle(received, {scratch->data(), received.bytes()});
-        goes_on = send_reply(fd_.get());  // looked at again: the worker may have waited
+        goes_on = send_reply(fd_.get());  // checked again: the worker may have waited
     } catch (const std::bad_alloc&) {
         goes_on = false;
     }
@@ -453,7 +453,7 @@ void SocketConnection::end_leases() {
 }
 
 void SocketConnection::serve_identify(uint32_t cpu) {
-    int error = gate_->producer()->look(cpu, &attachment_);
+    int error = gate_->producer()->inspect(cpu, &attachment_);
     const uint64_t next = error ? 0 : gate_->producer()->next_sequence(cpu);
 
     reply(error);

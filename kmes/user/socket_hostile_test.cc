@@ -111,7 +111,7 @@ class HeldClock {
 
 thread_local bool HeldClock::is_used_here = false;
 
-// A server whose thread can be stopped before it looks at what has arrived.
+// A server whose thread can be stopped before it reads what has arrived.
 class Server {
   public:
     Server(Producer* producer, const std::string& address)

@@ -76,7 +76,7 @@ unsigned asking_cpus(const Producer& producer) {
     for (unsigned cpu = 0; cpu < producer.cpus(); cpu++) {
         Attachment attachment;
 
-        if (producer.look(cpu, &attachment) != 0) return 0;
+        if (producer.inspect(cpu, &attachment) != 0) return 0;
         asking += __atomic_load_n(attachment.buffers[0]->buffer()->shared.need_wake,
                                   __ATOMIC_SEQ_CST) != 0;
     }

@@ -188,7 +188,7 @@ TEST_F(UnreadRepliesTest, LeaseThatIsRefusedHasEnded) {
     auto client = asks(KMES_SOCKET_LEASE);
     Attachment now;
 
-    ASSERT_EQ(0, producer_->look(0, &now));
+    ASSERT_EQ(0, producer_->inspect(0, &now));
     __atomic_store_n(now.buffers[0]->buffer()->shared.need_wake, 1, __ATOMIC_SEQ_CST);
     now_ms_ += SocketServer::kMaxUnreadWaitMs + 1;
     run_steps();

@@ -25,7 +25,7 @@ using identity::Emitter;
 using identity::Reader;
 
 constexpr unsigned kProcesses = 3;
-constexpr std::uint64_t kLooksAgainAfter_ns = 20'000'000;
+constexpr std::uint64_t kChecksAgainAfter_ns = 20'000'000;
 
 std::pair<Descriptor, std::uint64_t> attach_to_cpu_0() {
     const Descriptor device = identity::open_device();
@@ -68,7 +68,7 @@ void read(Run& run, unsigned cpu) {
         do {
             is_last = run.is_over;
             if (!reader.drain()) break;
-            if (!is_last) reader.wait(kLooksAgainAfter_ns);
+            if (!is_last) reader.wait(kChecksAgainAfter_ns);
         } while (!is_last && !reader.failure());
         reader.is_complete(identity::real_statistics(cpu).last_sequence);
         if (reader.failure()) run.failures.add(*reader.failure());

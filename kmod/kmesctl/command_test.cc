@@ -58,7 +58,7 @@ TEST(Command, Configures) {
     EXPECT_EQ(right({"registry-available", "--capacity", "64K"}).buffer_capacity, 65536u);
 }
 
-TEST(Command, Looks) {
+TEST(Command, Prints) {
     EXPECT_EQ(right({"list"}).verb, Verb::list);
     EXPECT_FALSE(right({"list"}).json);
     EXPECT_TRUE(right({"list", "--json"}).json);

@@ -81,7 +81,7 @@ void Machine::take(Visible kind, const void* address) {
             right = shared.write_pos;
             ring.visible_write = step.value;
             break;
-        case Visible::look:
+        case Visible::load_need_wake:
             right = shared.need_wake;
             break;
         case Visible::counter:
@@ -104,7 +104,8 @@ void Machine::take(Visible kind, const void* address) {
         fail("tail", "E8", "tail_pos is beyond what is published");
     plan.pop_front();
     task_->taken.push_back(step);
-    if (kind == Visible::look) (*shared.need_wake ? result_.seen.asked : result_.seen.unasked)++;
+    if (kind == Visible::load_need_wake)
+        (*shared.need_wake ? result_.seen.asked : result_.seen.unasked)++;
     if (kind == Visible::publish && !plan.empty() && plan.front().kind == Visible::tail)
         result_.seen.published_early++;
     model_.apply(step, *shared.need_wake, plan);
@@ -146,7 +147,7 @@ void Machine::audit_producer(const kmes_order_access& access) {
         case KMES_ORDER_WAKE_FENCE:
             return take(Visible::wake_fence, access.address);
         case KMES_ORDER_NEED_WAKE:
-            return take(Visible::look, access.address);
+            return take(Visible::load_need_wake, access.address);
         case KMES_ORDER_COUNTER:
             return take(Visible::counter, access.address);
         case KMES_ORDER_GENERATION:

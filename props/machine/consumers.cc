@@ -446,12 +446,12 @@ void Machine::audit_consumer_order(Consumer& consumer, const kmes_order_access& 
         case KMES_ORDER_ASK_WAKE:
             consumer.has_fenced_wish = false;
             consumer.is_asking = true;
-            consumer.looked_at_write_pos = consumer.looked_at_generation = false;
+            consumer.loaded_write_pos = consumer.loaded_generation = false;
             break;
         case KMES_ORDER_CLEAR_WAKE:
             consumer.is_asking = false;
             break;
-        case KMES_ORDER_LOOK_WRITE_POS:
+        case KMES_ORDER_LOAD_WRITE_POS:
             if (consumer.is_asking && consumer.settings[Key::sharing] == 0)
                 fail("sleep", "5.1.8.2 steps 2, 4 and 6",
                      "an exclusive consumer drains and has not cleared need_wake");
@@ -462,9 +462,9 @@ void Machine::audit_consumer_order(Consumer& consumer, const kmes_order_access& 
         case KMES_ORDER_SLEEP_WRITE_POS:
         case KMES_ORDER_SLEEP_GENERATION:
             if (!consumer.has_fenced_wish)
-                fail("order", "5.1.8.2 step 2, E1", "looked again without a full fence");
-            (access.label == KMES_ORDER_SLEEP_WRITE_POS ? consumer.looked_at_write_pos
-                                                        : consumer.looked_at_generation) = true;
+                fail("order", "5.1.8.2 step 2, E1", "checked again without a full fence");
+            (access.label == KMES_ORDER_SLEEP_WRITE_POS ? consumer.loaded_write_pos
+                                                        : consumer.loaded_generation) = true;
             break;
         default:
             if (access.label < KMES_ORDER_STATIC_FIELD)
@@ -478,10 +478,10 @@ void Machine::audit_consumer_position(Consumer& consumer, const kmes_order_acces
     const kmes_reader& reader = consumer.reader;
     if (!consumer.is_opened) return;  // check_start checks what an open reads
     switch (access.label) {
-        case KMES_ORDER_LOOK_WRITE_POS:
+        case KMES_ORDER_LOAD_WRITE_POS:
             consumer.is_attaching = false;
             break;
-        case KMES_ORDER_LOOK_TAIL:
+        case KMES_ORDER_LOAD_TAIL:
             if (!consumer.is_attaching && *reader.shared.tail_pos > reader.read_pos)
                 consumer.laps++, result_.seen.laps++;
             break;
@@ -562,8 +562,8 @@ int Machine::on_sleep(void* context, __u32* word, __u32 expected, __u64 timeout_
     if (!machine.ring_containing(word, &index) ||
         word != machine.rings_[index]->buffer.shared.futex_counter)
         machine.fail("sleep", "5.1.8.2 step 5", "a consumer sleeps on another word");
-    if (kIsHooked && (!consumer->looked_at_write_pos || !consumer->looked_at_generation))
-        machine.fail("sleep", "5.1.8.2 step 2, E3", "a consumer sleeps without looking again");
+    if (kIsHooked && (!consumer->loaded_write_pos || !consumer->loaded_generation))
+        machine.fail("sleep", "5.1.8.2 step 2, E3", "a consumer sleeps without a second check");
     if (timeout_ns != sleep_limit(*consumer))
         machine.fail("sleep", "E12", "a consumer sleeps with another limit than it should");
     if (kIsHooked && consumer->flow.budget == 0) {

@@ -127,7 +127,7 @@ struct Consumer {
     std::uint64_t accesses = 0;        // since its last delivery or sleep
     bool is_attaching = false;
     bool has_fenced_data = true, has_fenced_wish = true;
-    bool looked_at_write_pos = false, looked_at_generation = false;
+    bool loaded_write_pos = false, loaded_generation = false;
     bool is_asking = false;  // it has set need_wake, and not cleared it
     std::uint64_t tail_at_recheck = 0;
 };

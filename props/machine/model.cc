@@ -39,7 +39,7 @@ const char* text_of(Visible step) {
             return "the store of write_pos";
         case Visible::wake_fence:
             return "the full fence before need_wake";
-        case Visible::look:
+        case Visible::load_need_wake:
             return "the load of need_wake";
         case Visible::counter:
             return "the store of futex_counter";
@@ -57,7 +57,7 @@ const char* text_of(Visible step) {
 
 const char* property_of(Visible kind) {
     switch (kind) {
-        case Visible::look:
+        case Visible::load_need_wake:
         case Visible::counter:
         case Visible::wake:
         case Visible::wake_fence:
@@ -76,7 +76,7 @@ const char* property_of(Visible kind) {
 
 const char* clause_of(Visible kind) {
     switch (kind) {
-        case Visible::look:
+        case Visible::load_need_wake:
         case Visible::counter:
         case Visible::wake:
             return "5.1.7 step 9, E16";
@@ -249,10 +249,10 @@ void Model::publish_pending(Plan& plan) {
 }
 
 // 5.1.7 step 9 and E1. The result is known when need_wake has been loaded (apply).
-void Model::look(Plan& plan) {
+void Model::load_need_wake(Plan& plan) {
     wake_is_owed = false;
     plan.push_back({Visible::wake_fence, current});
-    plan.push_back({Visible::look, current});
+    plan.push_back({Visible::load_need_wake, current});
 }
 
 int Model::emit(const ModelInput& input, ModelStyle style, bool is_inside, Plan& plan) {
@@ -265,7 +265,7 @@ int Model::emit(const ModelInput& input, ModelStyle style, bool is_inside, Plan&
     if (const int error = admit(input, style)) return error;
     write_event(input, timestamp, plan);
     publish(plan);
-    look(plan);
+    load_need_wake(plan);
     return 0;
 }
 
@@ -293,7 +293,7 @@ void Model::end(bool is_inside, Plan& plan) {
         publish(plan);
         wake_is_owed = true;
     }
-    if (wake_is_owed) look(plan);
+    if (wake_is_owed) load_need_wake(plan);
 }
 
 int Model::reserve(const ModelInput& input, bool is_inside, Plan& plan) {
@@ -327,14 +327,14 @@ void Model::fill(std::uint64_t offset, std::uint64_t bytes, Plan& plan) {
 void Model::commit(Plan& plan) {
     append(reservation_->sequence, reservation_->input.bytes());
     publish(plan);
-    look(plan);
+    load_need_wake(plan);
     reservation_.reset();
     has_reservation = false;
 }
 
 // Uses no number. Events that were overwritten to make room stay overwritten.
 void Model::abandon(Plan& plan) {
-    if (wake_is_owed) look(plan);
+    if (wake_is_owed) load_need_wake(plan);
     reservation_.reset();
     has_reservation = false;
 }
@@ -474,7 +474,7 @@ void Model::apply(const Step& step, std::uint8_t need_wake, Plan& plan) {
         case Visible::generation:
             put(buffer.page, kGenerationOffset, step.value, 8);
             break;
-        case Visible::look:
+        case Visible::load_need_wake:
             if (!need_wake) break;
             buffer.counter++;
             counters.wakes++;

@@ -33,7 +33,7 @@ enum class Visible : std::uint8_t {
     data,            // bytes of [position, position + value) are stored, any number of times
     publish,         // write_pos is stored (5.1.7 step 8)
     wake_fence,      // E1
-    look,            // need_wake is loaded (5.1.7 step 9)
+    load_need_wake,  // need_wake is loaded (5.1.7 step 9)
     counter,         // futex_counter is stored, because of need_wake
     wake,            // every sleeper on the buffer is woken
     successor,       // data, generation, tail_pos and write_pos of a new buffer, still invisible
@@ -136,8 +136,8 @@ class Model {
     bool corrupt(std::size_t event,
                  std::uint32_t event_bytes);  // false: no such event, or a possible size
 
-    // Takes a step: stores its values in the metadata page. `need_wake`: for look; if it is not
-    // zero, the wake is put at the front of the plan.
+    // Takes a step: stores its values in the metadata page. `need_wake`: for load_need_wake; if it
+    // is not zero, the wake is put at the front of the plan.
     void apply(const Step& step, std::uint8_t need_wake, Plan& plan);
 
     // Takes over the interrupts of `other`, when an operation is computed again.
@@ -190,7 +190,7 @@ class Model {
     void append(std::uint64_t number, std::uint64_t bytes);
     void publish(Plan& plan);
     void publish_pending(Plan& plan);
-    void look(Plan& plan);
+    void load_need_wake(Plan& plan);
     void give_up(std::size_t buffer, Plan& plan);
     std::size_t first_survivor(std::uint64_t capacity) const;
     void remember(std::uint64_t number, std::shared_ptr<const std::string> bytes);

@@ -15,7 +15,7 @@ byte read_pos[CONSUMERS];
 inline attach_alive(me, found_buffer, found_generation, now) {
     do
     :: load(1 + me, CURRENT, found_buffer);
-       load(1 + me, GENERATION(found_buffer), found_generation); /* @LOOK_GENERATION attach.c */
+       load(1 + me, GENERATION(found_buffer), found_generation); /* @LOAD_GENERATION attach.c */
 #ifdef WITHOUT_INODE_CHECK
        break
 #else
@@ -34,7 +34,7 @@ inline attach_alive(me, found_buffer, found_generation, now) {
 inline adopt(me, found_buffer, found_generation) {
     mapped[me] = found_buffer;
     generation = found_generation;
-    load(1 + me, TAIL_POS(found_buffer), read_pos[me]); /* @LOOK_TAIL attach.c */
+    load(1 + me, TAIL_POS(found_buffer), read_pos[me]); /* @LOAD_TAIL attach.c */
 }
 
 inline switch_buffer(me, changed_generation, found_buffer, found_generation, now) {

@@ -4,7 +4,7 @@
  * buffer. 5.1.8.1, 5.1.8.3 with E10, E15, E21, E24. An event's sequence number is also its
  * position. Laps and torn reads are in jump.pml.
  *
- *   WITHOUT_FROZEN_LOOK   takes the newer buffer without a second load of write_pos (E24).
+ *   WITHOUT_FROZEN_LOAD   takes the newer buffer without a second load of write_pos (E24).
  */
 
 /* The sequence number that consumer `me` has to deliver next. The first one is at the tail of its
@@ -25,7 +25,7 @@ inline deliver(me) {
 inline drain(me, seen) {
     do
     :: atomic {
-           load(1 + me, WRITE_POS(mapped[me]), seen); /* @LOOK_WRITE_POS consumer.c */
+           load(1 + me, WRITE_POS(mapped[me]), seen); /* @LOAD_WRITE_POS consumer.c */
            if
            :: read_pos[me] < seen -> deliver(me); seen = 0
            :: else -> seen = 0; break
@@ -37,17 +37,17 @@ inline drain(me, seen) {
 /* Runs after a drain. Jumps to `nothing_newer` if there is no newer buffer. */
 inline follow_generation(me, seen, changed, found_buffer, found_generation) {
     atomic {
-        load(1 + me, GENERATION(mapped[me]), changed); /* @LOOK_GENERATION consumer.c */
+        load(1 + me, GENERATION(mapped[me]), changed); /* @LOAD_GENERATION consumer.c */
         if
         :: changed == generation -> changed = 0; goto nothing_newer
         :: else
         fi
     };
-#ifndef WITHOUT_FROZEN_LOOK
+#ifndef WITHOUT_FROZEN_LOAD
     atomic {
         load(1 + me, WRITE_POS(mapped[me]), seen); /* @FROZEN_WRITE_POS consumer.c */
         if
-        :: read_pos[me] < seen -> seen = 0; changed = 0; goto look
+        :: read_pos[me] < seen -> seen = 0; changed = 0; goto load_again
         :: else -> seen = 0
         fi
     };

@@ -17,8 +17,8 @@
  *   ONLY_TORN            the run does not end at events out of order or wrong numbers.
  */
 /* leaves out: WALK_SIZE TAIL TAIL_FENCE: nothing is overwritten here; jump.pml */
-/* leaves out: LOOK_TAIL DATA_FENCE RECHECK_TAIL: likewise */
-/* leaves out: LOOK_GENERATION FROZEN_WRITE_POS SLEEP_GENERATION: there are no swaps here */
+/* leaves out: LOAD_TAIL DATA_FENCE RECHECK_TAIL: likewise */
+/* leaves out: LOAD_GENERATION FROZEN_WRITE_POS SLEEP_GENERATION: there are no swaps here */
 #ifndef TASK_EVENTS
 #define TASK_EVENTS 1
 #endif
@@ -225,7 +225,7 @@ proctype consumer() { /* endless */
 
     do
     :: atomic {
-           seen = write_pos; /* @LOOK_WRITE_POS consumer.c */
+           seen = write_pos; /* @LOAD_WRITE_POS consumer.c */
            if
            :: read_pos < seen -> seen = 0
            :: else -> seen = 0; goto wait

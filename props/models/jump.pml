@@ -13,7 +13,7 @@
  *           capacity; 0: there is none.
  */
 /* leaves out: WAKE_FENCE NEED_WAKE COUNTER: no consumer sleeps here; sleep_and_swap.pml */
-/* leaves out: LOOK_GENERATION: there are no swaps here; sleep_and_swap.pml */
+/* leaves out: LOAD_GENERATION: there are no swaps here; sleep_and_swap.pml */
 #ifndef CAPACITY
 #define CAPACITY 8
 #endif
@@ -62,12 +62,12 @@ proctype consumer() {
     byte read_pos, available, seen, size, owner, copied;
     bool is_mixed, is_whole;
 
-    read_pos = tail_pos; /* @LOOK_TAIL attach.c: begins at the tail, at any time (E11) */
+    read_pos = tail_pos; /* @LOAD_TAIL attach.c: begins at the tail, at any time (E11) */
     do
-    :: look(read_pos, available, seen);
+    :: load_positions(read_pos, available, seen);
 read:
        read_event(read_pos, available, size, owner, copied, is_mixed);
-       look_at_tail_again(read_pos, seen, is_whole);
+       load_tail_again(read_pos, seen, is_whole);
        atomic {
            content_is_corrupt = (CHECKED & CORRUPT) && is_whole && !is_sound(size, available);
            assert(!content_is_corrupt);
@@ -78,7 +78,7 @@ read:
            size = 0; owner = 0; copied = 0; is_mixed = false;
            if
            :: is_whole -> is_whole = false; available = 0
-#ifdef DISCARD_WITHOUT_LOOK
+#ifdef DISCARD_WITHOUT_LOAD
            :: else -> available = CAPACITY; goto read
 #else
            :: else -> available = 0

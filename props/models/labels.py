@@ -18,7 +18,7 @@ MENDED = {
     "sleep_and_swap": ["BATCHES", "NUDGE"],
 }
 # These occur in two files of the reader, at two steps of the protocol.
-IN_TWO_FILES = ("LOOK_GENERATION", "LOOK_TAIL")
+IN_TWO_FILES = ("LOAD_GENERATION", "LOAD_TAIL")
 
 Access = collections.namedtuple("Access", "label file model_file line unit")
 Unit = collections.namedtuple("Unit", "name is_inline paths accesses loops")

@@ -24,11 +24,11 @@ FIRST = {
     "batch": "DATA",
     "batch-with-light-fence": "DATA",
     "emit": "DATA",
-    "next": "LOOK_WRITE_POS",
-    "open": "attach.c/LOOK_GENERATION",
+    "next": "LOAD_WRITE_POS",
+    "open": "attach.c/LOAD_GENERATION",
     "overfull-batch": "DATA",
-    "run": "LOOK_WRITE_POS",
-    "run-with-barrier": "LOOK_WRITE_POS",
+    "run": "LOAD_WRITE_POS",
+    "run-with-barrier": "LOAD_WRITE_POS",
 }
 FAR = 10**6
 

@@ -137,7 +137,7 @@ PLANTED = [
     ("| 133 | 59 | `reserved3` |", "| 133 | 58 | `reserved3` |"),
     ("| 16 | 8 | `sequence` |", "| 16 | 8 | `number` |"),
     ("[SLEEP_COUNTER]", "[COUNTER]"),
-    ("[LOOK_TAIL]", "[LOOK_TAILS]"),
+    ("[LOAD_TAIL]", "[LOAD_TAILS]"),
     ("[DATA_FENCE]", ""),
     ("[SLEEP_FENCE]", ""),
     ("    loop\n        write_pos", "    once\n        write_pos"),
@@ -161,7 +161,7 @@ def planted_pages(text):
         yield old, text.replace(old, new, 1)
     yield "E2: counter after the re-check", moved(text, "SLEEP_WRITE_POS", "SLEEP_COUNTER")
     yield "E4: tail before the fence", moved(text, "RECHECK_TAIL", "DATA_FENCE")
-    yield "E26: tail_pos before write_pos", moved(text, "LOOK_TAIL", "LOOK_WRITE_POS")
+    yield "E26: tail_pos before write_pos", moved(text, "LOAD_TAIL", "LOAD_WRITE_POS")
 
 
 def main(arguments):

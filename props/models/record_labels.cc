@@ -44,9 +44,9 @@ class Recorder {
   public:
     void note(enum kmes_order_label label) {
         if (label == KMES_ORDER_STATIC_FIELD) in_attach_ = true;
-        if (label == KMES_ORDER_LOOK_WRITE_POS) in_attach_ = false;
+        if (label == KMES_ORDER_LOAD_WRITE_POS) in_attach_ = false;
         const bool is_in_both =
-            label == KMES_ORDER_LOOK_GENERATION || label == KMES_ORDER_LOOK_TAIL;
+            label == KMES_ORDER_LOAD_GENERATION || label == KMES_ORDER_LOAD_TAIL;
         std::string name = name_of(label);
         if (is_in_both && in_attach_) name = "attach.c/" + name;
         if (names_.empty() || names_.back() != name) names_.push_back(name);
@@ -161,7 +161,7 @@ void record_open() {
 
     record("open", "quiet", [&] { must(quiet.open() == 0, "opened"); });
     record("open", "swapped-meanwhile", [&] { must(swapped.open() == 0, "opened"); },
-           {KMES_ORDER_LOOK_GENERATION, [&] { must(world.swap(256) == 0, "swapped"); }});
+           {KMES_ORDER_LOAD_GENERATION, [&] { must(world.swap(256) == 0, "swapped"); }});
     must(world.attaches == 3, "attached again");
 }
 
@@ -246,7 +246,7 @@ void record_run() {
     must(delivered == 4 && reader.reader.statistics.switches == 1, "switched between two events");
 
     must(world.emit_sized(40) == 0, "emitted");
-    record("run", "event-before-the-swap-is-seen", run, {KMES_ORDER_LOOK_GENERATION, [&] {
+    record("run", "event-before-the-swap-is-seen", run, {KMES_ORDER_LOAD_GENERATION, [&] {
                                                              must(world.emit_sized(40) == 0,
                                                                   "emitted");
                                                              must(world.swap(256) == 0, "swapped");

@@ -3,8 +3,8 @@
  * The drain loop in a ring that the writer laps: 5.1.8.1 with E6, E7, E20 (kmes/consumer.c). It
  * copies unit by unit, and delivers the copy of an event after the second load of tail_pos.
  *
- *   LAP_WITHOUT_LOOK      reads at the tail after a lap without a load of write_pos (E20).
- *   DISCARD_WITHOUT_LOOK  likewise after a discarded read (E20).
+ *   LAP_WITHOUT_LOAD      reads at the tail after a lap without a load of write_pos (E20).
+ *   DISCARD_WITHOUT_LOAD  likewise after a discarded read (E20).
  *   EMPTY_IF_EQUAL        takes the ring for empty only if read_pos == write_pos, not >= (E20).
  *   WITHOUT_RECHECK       has no second load of tail_pos (5.1.8.1 step 5).
  *   CHECKED               the sum of the faults below that end the run. Default: all.
@@ -37,23 +37,23 @@ hidden byte owner_there; /* used inside one step only */
 
 /* Counts the published units from read_pos on, after it has moved a lapped read_pos to the tail. If
  * there are none, jumps to `nothing_there`. */
-inline look(read_pos, available, seen) {
+inline load_positions(read_pos, available, seen) {
     do
     :: atomic {
-           seen = write_pos; /* @LOOK_WRITE_POS consumer.c */
+           seen = write_pos; /* @LOAD_WRITE_POS consumer.c */
            if
            :: is_empty(read_pos, seen) -> seen = 0; goto nothing_there
            :: else -> available = seen - read_pos
            fi
        };
        atomic {
-           seen = tail_pos; /* @LOOK_TAIL consumer.c */
+           seen = tail_pos; /* @LOAD_TAIL consumer.c */
            if
            :: read_pos >= seen -> seen = 0; break
            :: else -> read_pos = seen; seen = 0
            fi
        };
-#ifdef LAP_WITHOUT_LOOK
+#ifdef LAP_WITHOUT_LOAD
        atomic { available = CAPACITY; break }
 #endif
     od
@@ -85,7 +85,7 @@ inline read_event(read_pos, available, size, owner, copied, is_mixed) {
 }
 
 /* True if nothing from read_pos on was overwritten. Otherwise moves read_pos to the tail. */
-inline look_at_tail_again(read_pos, seen, is_whole) {
+inline load_tail_again(read_pos, seen, is_whole) {
 #ifdef WITHOUT_RECHECK
     is_whole = true;
 #else

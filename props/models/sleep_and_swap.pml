@@ -15,7 +15,7 @@
  *           because it hides other faults.
  */
 /* leaves out: WALK_SIZE TAIL TAIL_FENCE DATA: nothing is overwritten here; jump.pml */
-/* leaves out: LOOK_TAIL READ_DATA DATA_FENCE RECHECK_TAIL: likewise */
+/* leaves out: LOAD_TAIL READ_DATA DATA_FENCE RECHECK_TAIL: likewise */
 #ifndef CONSUMERS
 #define CONSUMERS 1
 #endif
@@ -160,13 +160,13 @@ proctype consumer(byte me; bool clears) { /* endless */
         found_generation = 0;
         owed[me] = read_pos[me]
     };
-look:
+load_again:
     drain(me, seen);
     follow_generation(me, seen, changed, found_buffer, found_generation);
-    goto look;
+    goto load_again;
 nothing_newer:
     wait(me, clears, counter, seen);
-    goto look
+    goto load_again
 }
 
 #ifdef LIMITED_1

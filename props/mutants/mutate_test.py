@@ -15,7 +15,7 @@ CONTEXT = mutate.Context(
         "TAIL": ("store_release", "tail_pos"),
         "PUBLISH": ("store_release", "write_pos"),
         "SWAP_PUBLISH": ("store_release", "write_pos"),
-        "LOOK": ("load_acquire", "write_pos"),
+        "LOAD": ("load_acquire", "write_pos"),
     },
     numbers=frozenset(("bytes", "pos", "tail", "a", "b", "c")),
 )

@@ -39,7 +39,7 @@ int play_saved(const char* path, const std::string& property) {
                 " breaks another property: " + describe(*script, *result.failure));
 }
 
-int look_for(const std::string& bug, const std::string& property, std::size_t most_steps) {
+int find_failure(const std::string& bug, const std::string& property, std::size_t most_steps) {
     for (std::uint64_t seed = 0; seed < kMostScripts; seed++) {
         const Script script =
             generate(seed, kOperations, static_cast<Profile>(seed % kProfileCount));
@@ -75,5 +75,5 @@ int main(int argc, char** argv) {
     }
     for (int i = 4; i < argc; i++)
         if (kmes::props::play_saved(argv[i], argv[2]) != 0) return 1;
-    return kmes::props::look_for(argv[1], argv[2], std::strtoul(argv[3], nullptr, 10));
+    return kmes::props::find_failure(argv[1], argv[2], std::strtoul(argv[3], nullptr, 10));
 }

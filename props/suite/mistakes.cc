@@ -11,7 +11,7 @@ namespace {
 // 100 ms, so the suite cannot blame the consumer.
 const Need kNoLimit{"limit", {"none"}, "with a time limit it is late, and not lost"};
 // A bulk copy is parsed only if the check has found it whole.
-const Need kNoBulk{"copy", {"event", "place"}, "no size is looked at before the check"};
+const Need kNoBulk{"copy", {"event", "place"}, "no size is read before the check"};
 
 std::vector<Mistake> sleeping() {
     return {
@@ -19,7 +19,7 @@ std::vector<Mistake> sleeping() {
          {"E1"},
          {"E1/full-barrier"},
          {kNoLimit,
-          {"spin", {"0", "1", "7"}, "no processor holds a store back for that many looks"},
+          {"spin", {"0", "1", "7"}, "no processor holds a store back for that many loads"},
           {"clear", {"yes"}, "who never clears the flag stores it once, before the first sleep"}}},
         {"counter-after-recheck", {"5.1.8.2-2", "E2"}, {"E2/event-at-every-step"}, {kNoLimit}},
         {"counter-read-once", {"5.1.8.2-3", "5.1.8.2-5"}, {"5.1.8.2-5/sleeps-and-wakes"}, {}},
@@ -69,10 +69,10 @@ std::vector<Mistake> reading() {
          // It also compares with ==: past write_pos it reads anything, or sleeps on events.
          {"5.1.8.1-1", "5.1.8.1-5", "5.1.8.2-2", "E20", "contract"},
          {"E20/tail-reaches-write-pos"},
-         {{"copy", {"event", "place"}, "the length of a bulk copy takes another look at write_pos"},
+         {{"copy", {"event", "place"}, "the length of a bulk copy takes another load of write_pos"},
           {"scan",
            {"drain"},
-           "a scan of its own passes the large survivor of the case, and looks again each time"}}},
+           "a scan of its own passes the large survivor of the case, and loads again each time"}}},
         {"no-lap-check",
          {"contract", "contract-2", "5.1.8.1-2", "5.1.8.1-6"},
          {"5.1.8.1-2/lapped-by-one-event", "5.1.8.1-2/lapped-by-small-events"},

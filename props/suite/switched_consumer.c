@@ -734,9 +734,9 @@ static void wait_for_a_wake(struct sleeper* sleeper) {
 
 // Returns when there may be work.
 static void sleep_until_woken(struct sleeper* sleeper) {
-    const bool looked_idle = !the.bug.flag_late || stays_idle(sleeper);
+    const bool was_idle = !the.bug.flag_late || stays_idle(sleeper);
     ask(sleeper);
-    const bool idle = the.bug.flag_late ? looked_idle : stays_idle(sleeper);
+    const bool idle = the.bug.flag_late ? was_idle : stays_idle(sleeper);
     if (the.bug.counter_late) read_counters(sleeper);
     EACH(sleeper, c) {
         if (the.bug.clears_early) put_flag(c, 0);

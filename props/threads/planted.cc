@@ -15,15 +15,15 @@ constexpr const char* kSelf = "the other side accesses the word at the same time
 constexpr const char* kUnseen =
     "nobody can attach to the new buffer before the swap ends, and the attach orders the store "
     "(E14)";
-constexpr const char* kLooksAgain =
-    "the next access is LOOK_WRITE_POS or LOOK_GENERATION, which acquires";
+constexpr const char* kLoadsAgain =
+    "the next access is LOAD_WRITE_POS or LOAD_GENERATION, which acquires";
 constexpr const char* kTailIsBacked =
-    "LOOK_WRITE_POS follows each move to the tail (E20), and PUBLISH orders all earlier "
+    "LOAD_WRITE_POS follows each move to the tail (E20), and PUBLISH orders all earlier "
     "accesses: the specification requires more than this core needs";
 constexpr const char* kBuffered =
     "TSan has no full fence, and locked instructions of its runtime empty the store buffer: "
     "see wake_race_test, which runs the core as it ships";
-constexpr const char* kFrozen = "the buffer is frozen, and LOOK_GENERATION orders this load (E24)";
+constexpr const char* kFrozen = "the buffer is frozen, and LOAD_GENERATION orders this load (E24)";
 constexpr const char* kStandIn =
     "the bytes that the reader used are not ordered after their stores";
 
@@ -64,11 +64,12 @@ const std::vector<Plant> kPlants = {
      "the re-check is not ordered after GENERATION (E3)"},
     {KMES_ORDER_STATIC_FIELD, Fault::kPlain, Profile::kResizes, Finder::kNobody, "",
      "written once, before anybody can attach"},
-    {KMES_ORDER_LOOK_WRITE_POS, Fault::kPlain, Profile::kLaps, Finder::kTsan, "look", kSelf},
-    {KMES_ORDER_LOOK_WRITE_POS, Fault::kRelaxed, Profile::kLaps, Finder::kTsan,
+    {KMES_ORDER_LOAD_WRITE_POS, Fault::kPlain, Profile::kLaps, Finder::kTsan,
+     "load_positions", kSelf},
+    {KMES_ORDER_LOAD_WRITE_POS, Fault::kRelaxed, Profile::kLaps, Finder::kTsan,
      "kmes_data_is_valid", kStandIn},
-    {KMES_ORDER_LOOK_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, "look", kSelf},
-    {KMES_ORDER_LOOK_TAIL, Fault::kRelaxed, Profile::kLaps, Finder::kNobody, "", kTailIsBacked},
+    {KMES_ORDER_LOAD_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, "load_positions", kSelf},
+    {KMES_ORDER_LOAD_TAIL, Fault::kRelaxed, Profile::kLaps, Finder::kNobody, "", kTailIsBacked},
     {KMES_ORDER_READ_DATA, Fault::kPlain, Profile::kLaps, Finder::kTsan, "kmes_copy_out",
      "the torn read is a race, although RECHECK_TAIL catches it"},
     {KMES_ORDER_DATA_FENCE, Fault::kDropped, Profile::kLaps, Finder::kTsan, "is_whole",
@@ -78,8 +79,8 @@ const std::vector<Plant> kPlants = {
     {KMES_ORDER_RECHECK_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, "is_whole", kSelf},
     {KMES_ORDER_RECHECK_TAIL, Fault::kSkipped, Profile::kLaps, Finder::kPayloadCheck, "",
      "every access is ordered, but the bytes are torn"},
-    {KMES_ORDER_LOOK_GENERATION, Fault::kPlain, Profile::kResizes, Finder::kTsan, "retire", kSelf},
-    {KMES_ORDER_LOOK_GENERATION, Fault::kRelaxed, Profile::kResizes, Finder::kTsan,
+    {KMES_ORDER_LOAD_GENERATION, Fault::kPlain, Profile::kResizes, Finder::kTsan, "retire", kSelf},
+    {KMES_ORDER_LOAD_GENERATION, Fault::kRelaxed, Profile::kResizes, Finder::kTsan,
      "follow_generation",
      "FROZEN_WRITE_POS is not ordered after the last PUBLISH (E24)"},
     {KMES_ORDER_FROZEN_WRITE_POS, Fault::kPlain, Profile::kResizes, Finder::kNobody, "", kFrozen},
@@ -99,11 +100,11 @@ const std::vector<Plant> kPlants = {
     {KMES_ORDER_SLEEP_WRITE_POS, Fault::kPlain, Profile::kSleeps, Finder::kTsan,
      "sleep_would_miss", kSelf},
     {KMES_ORDER_SLEEP_WRITE_POS, Fault::kRelaxed, Profile::kSleeps, Finder::kNobody,
-     "", kLooksAgain},
+     "", kLoadsAgain},
     {KMES_ORDER_SLEEP_GENERATION, Fault::kPlain, Profile::kResizes, Finder::kTsan,
      "sleep_would_miss", kSelf},
     {KMES_ORDER_SLEEP_GENERATION, Fault::kRelaxed, Profile::kResizes, Finder::kNobody, "",
-     kLooksAgain},
+     kLoadsAgain},
     {KMES_ORDER_CLEAR_WAKE, Fault::kPlain, Profile::kSleeps, Finder::kTsan, "clear_wake", kSelf},
 };
 // clang-format on

@@ -40,7 +40,7 @@ constexpr std::uint64_t kNobodySeconds = 4;
 // finder or another stand-in address.
 constexpr PlantPlace kChosen[] = {
     {KMES_ORDER_PUBLISH, Fault::kRelaxed},         // data without publication
-    {KMES_ORDER_LOOK_WRITE_POS, Fault::kRelaxed},  // and without acquiring it
+    {KMES_ORDER_LOAD_WRITE_POS, Fault::kRelaxed},  // and without acquiring it
     {KMES_ORDER_TAIL_FENCE, Fault::kDropped},      // tail without fence
     {KMES_ORDER_TAIL_FENCE, Fault::kReordered},
     {KMES_ORDER_DATA_FENCE, Fault::kDropped},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
 # Prints C and C++ files as `file:line:code` with comments and the insides of string and character
-# literals blanked (the path of an #include stays), so that the rules in rules.sh look at code and
+# literals blanked (the path of an #include stays), so that the rules in rules.sh check code and
 # not at words. Call with LC_ALL=C.
 
 FNR == 1 { in_comment = 0; raw_end = "" }

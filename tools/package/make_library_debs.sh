@@ -150,7 +150,7 @@ make_tools() {
 Suggests: babeltrace2, kmes-conformance, libkmes-dev
 Section: utils
 Priority: optional
-Description: serve, emit and look at KMES events
+Description: serve, emit and read KMES events
  KMES has a ring buffer in shared memory for each CPU. A consumer reads events
  from it without a lock, and sleeps on a futex when it is empty.
  .

@@ -121,7 +121,7 @@ class ReaderSet:
     exclusive: the caller promises that nobody else sleeps on these rings (E12). The default is
     correct with any number of consumers.
 
-    read_only: maps everything read-only, and looks every 10 ms in place of a wake. Not with
+    read_only: maps everything read-only, and checks every 10 ms in place of a wake. Not with
     exclusive.
 
     watermark_bytes, watermark_s: wait() returns when so many bytes are unread, or so long after the

@@ -203,7 +203,7 @@ impl<P: Platform + Clone> Merge<P> {
     fn do_round(&mut self, is_for_all: bool) -> Result<bool, Error> {
         let Merge { set, order, scratch, began } = self;
         let mut is_found = false;
-        set.look_by(|set| {
+        set.scan_by(|set| {
             order.begin_round(now(*began));
             for cpu in 0..set.cpus() {
                 if is_for_all || !order.has_queue(cpu) {

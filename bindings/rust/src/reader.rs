@@ -210,7 +210,7 @@ impl<P: Platform> Peek<'_, P> {
     }
 
     /// True: everything was whole until now, and the event is consumed. False: it was overwritten
-    /// meanwhile; discard what was made of it, and look for the next one.
+    /// meanwhile; discard what was made of it, and search for the next one.
     #[must_use]
     pub fn release(self) -> bool {
         let is_whole = self.reader.is_whole();
@@ -296,7 +296,7 @@ impl<P: Platform> Reader<P> {
     fn has_reached(&mut self, sequence: u64) -> Result<bool, Error> {
         let end = self.ring().write_pos();
         while self.read_pos < end {
-            let header = match self.look()? {
+            let header = match self.load_header()? {
                 Some(header) => header,
                 None => break,
             };
@@ -461,10 +461,10 @@ impl<P: Platform> Reader<P> {
         self.ring.as_ref().expect("a reader has a ring until it is dropped")
     }
 
-    /// The header of the next event that is newer than the last one, as of [`Reader::look`].
+    /// The header of the next event that is newer than the last one, as of [`Reader::load_header`].
     fn find(&mut self) -> Result<Option<Header>, Error> {
         loop {
-            match self.look()? {
+            match self.load_header()? {
                 Some(header) if self.last_sequence.map_or(true, |last| header.sequence > last) => {
                     return Ok(Some(header));
                 }
@@ -480,7 +480,7 @@ impl<P: Platform> Reader<P> {
     /// 5.1.8.1 steps 1 to 4 in this buffer: the header of the next event. Its sizes are sound (E7);
     /// its content is to be believed once is_whole() was true. After every move of read_pos it
     /// begins with write_pos again: the tail may have come as far as that (E20).
-    fn look(&mut self) -> Result<Option<Header>, Error> {
+    fn load_header(&mut self) -> Result<Option<Header>, Error> {
         loop {
             if self.is_stopped {
                 return Err(Error::Corrupt);
@@ -536,7 +536,7 @@ impl<P: Platform> Reader<P> {
         self.read_pos += header.event_size;
     }
 
-    /// 5.1.8.3, once the buffer is drained. True: look again.
+    /// 5.1.8.3, once the buffer is drained. True: check again.
     fn follow_generation(&mut self) -> Result<bool, Error> {
         let generation = self.ring().generation();
         if generation == self.generation && !self.is_replaced {
@@ -550,7 +550,7 @@ impl<P: Platform> Reader<P> {
         let (old, new) = (self.ring().mapping.identity, attached.ring.mapping.identity);
         self.is_replaced = false;
         if old == new {
-            // A change without a successor: remember it, or every look would attach.
+            // A change without a successor: remember it, or every check would attach.
             // SAFETY: attach_alive got it from this platform, and nothing else refers to it.
             unsafe { self.platform.detach(attached.ring.mapping) };
             self.generation = generation;
@@ -699,7 +699,7 @@ impl Attached {
     }
 
     /// The number of the oldest event, None if its content is impossible, and write_pos. The order
-    /// of the loads is that of [`Reader::look`] and [`Reader::is_whole`].
+    /// of the loads is that of [`Reader::load_header`] and [`Reader::is_whole`].
     fn oldest(&self, mut from: u64) -> (Option<u64>, u64) {
         loop {
             let write_pos = self.ring.write_pos();

@@ -317,20 +317,20 @@ impl<P: Platform + Clone> ReaderSet<P> {
 
     /// After Some, `turn` is the CPU of the event.
     fn copy_next(&mut self) -> Result<Option<Copied>, Error> {
-        self.look_by(Self::look)
+        self.scan_by(Self::scan)
     }
 
-    /// Calls `look` as the owner of the rings. Its `Ok(None)` says that it has found every CPU
+    /// Calls `scan` as the owner of the rings. Its `Ok(None)` says that it has found every CPU
     /// empty.
-    pub(crate) fn look_by<T>(
+    pub(crate) fn scan_by<T>(
         &mut self,
-        look: impl FnOnce(&mut Self) -> Result<Option<T>, Error>,
+        scan: impl FnOnce(&mut Self) -> Result<Option<T>, Error>,
     ) -> Result<Option<T>, Error> {
         let shared = self.handle.as_ref().and_then(Handle::with_thread);
         let mut state = match self.lock_out(&shared) {
             Some(state) => state,
             None => {
-                let found = look(self);
+                let found = scan(self);
                 if let Ok(None) = found {
                     self.give();
                 }
@@ -338,7 +338,7 @@ impl<P: Platform + Clone> ReaderSet<P> {
             }
         };
         state.watches.clear(); // the check may detach their buffers
-        let found = look(self);
+        let found = scan(self);
         match found {
             Ok(None) => self.give_locked(&mut state),
             _ => self.take(&mut state),
@@ -410,8 +410,8 @@ impl<P: Platform + Clone> ReaderSet<P> {
         }
     }
 
-    fn look(&mut self) -> Result<Option<Copied>, Error> {
-        // One look more than there are CPUs: of the first one only the turn may have ended.
+    fn scan(&mut self) -> Result<Option<Copied>, Error> {
+        // One check more than there are CPUs: of the first one only the turn may have ended.
         for _ in 0..=self.cpus.len() {
             if self.taken < TURN_EVENTS {
                 if let Some(copied) = self.copy_of_turn()? {
@@ -492,7 +492,7 @@ impl<P: Platform + Clone> ReaderSet<P> {
         Some(words)
     }
 
-    /// True: look again. Where others clear the flag, a wake may have gone to them (E12), and the
+    /// True: check again. Where others clear the flag, a wake may have gone to them (E12), and the
     /// sleep may not have covered all words.
     fn end_fruitless_sleep(&mut self, wake: Wake, slept: Duration) -> bool {
         let now = Instant::now();

@@ -511,7 +511,7 @@ fn set_sleeps_on_all_cpus() {
 }
 
 #[test]
-fn set_looks_again_where_another_consumer_took_the_wake() {
+fn set_checks_again_where_another_consumer_took_the_wake() {
     let (worlds, mut set) = open_set(2, false);
     let other = worlds[1].clone();
     *worlds[0].at_sleep.borrow_mut() = Some(Box::new(move |world| {

@@ -56,13 +56,13 @@ CORRECT = [
     ),
     _choice(
         "spin-count",
-        "Spins a counted number of looks with the flag up.",
+        "Spins a counted number of loads with the flag up.",
         ["5.1.8.2-4", "contract-3"],
         ["SPIN=SPIN_COUNT", "STORE=BYTE_FENCE", "LOSS=1"],
     ),
     _choice(
         "spin-six-thousand",
-        "Spins for six thousand looks with the flag up: most of what it does.",
+        "Spins for six thousand loads with the flag up: most of what it does.",
         ["5.1.8.2-4"],
         ["SPIN=SPIN_COUNT", "TURNS=6000", "STORE=BYTE_FENCE"],
     ),
@@ -92,9 +92,9 @@ CORRECT = [
     ),
     _choice(
         "wait-bitset",
-        "FUTEX_WAIT_BITSET without a limit; looks at generation before write_pos.",
+        "FUTEX_WAIT_BITSET without a limit; loads generation before write_pos.",
         ["5.1.8.2-5", "E3"],
-        ["WAIT=WAIT_BITSET", "LOOK=LOOK_GENERATION_FIRST"],
+        ["WAIT=WAIT_BITSET", "RECHECK=RECHECK_GENERATION_FIRST"],
     ),
     _choice(
         "wait-bitset-monotonic",
@@ -110,9 +110,9 @@ CORRECT = [
     ),
     _choice(
         "wait-futex2",
-        "The call futex_wait of Linux 6.7 where the kernel has it; looks at tail_pos, too.",
+        "The call futex_wait of Linux 6.7 where the kernel has it; loads tail_pos, too.",
         ["5.1.8.2-5"],
-        ["WAIT=WAIT_FUTEX2", "LOOK=LOOK_WITH_TAIL"],
+        ["WAIT=WAIT_FUTEX2", "RECHECK=RECHECK_WITH_TAIL"],
     ),
     _choice(
         "wait-while-same",
@@ -165,7 +165,7 @@ CORRECT = [
         "flag-lock-or",
         "lock or raises the flag, a sequentially consistent store lowers it.",
         ["E1"],
-        ["STORE=BYTE_LOCK_OR", "CLEAR=CLEAR_SEQ_CST", "LOOK=LOOK_WITH_TAIL"],
+        ["STORE=BYTE_LOCK_OR", "CLEAR=CLEAR_SEQ_CST", "RECHECK=RECHECK_WITH_TAIL"],
     ),
     _choice(
         "flag-never-cleared",
@@ -175,7 +175,7 @@ CORRECT = [
     ),
     _choice(
         "counter-after-flag",
-        "Flag, fence, counter, second look.",
+        "Flag, fence, counter, second check.",
         ["E2"],
         ["COUNTER=COUNTER_AFTER", "STORE=BYTE_FENCE", "LOSS=1"],
     ),
@@ -240,7 +240,7 @@ CORRECT = [
     ),
     _c(
         "round-robin",
-        "One thread, one event a look, a wait of 20 ms at one CPU after the other.",
+        "One thread, one event a check, a wait of 20 ms at one CPU after the other.",
         "round_robin",
         ["contract-5", "5.1.8.1"],
     ),
@@ -253,7 +253,7 @@ CORRECT = [
     ),
     _c(
         "round-robin-all-flags",
-        "One thread, three events a look, asks all CPUs to wake it and waits at one.",
+        "One thread, three events a check, asks all CPUs to wake it and waits at one.",
         "round_robin",
         ["contract-5"],
         ["FLAGS=1", "BUDGET=3"],
@@ -292,13 +292,13 @@ CORRECT = [
     ),
     _c(
         "zero-copy",
-        "No copy: looks at tail_pos after the last use and takes back what was torn.",
+        "No copy: loads tail_pos after the last use and takes back what was torn.",
         "zero_copy",
         ["E6", "E7"],
     ),
     _c(
         "zero-copy-scattered",
-        "No copy, and a look at tail_pos after each part.",
+        "No copy, and a load of tail_pos after each part.",
         "zero_copy",
         ["E6", "E7"],
         ["SCATTERED=1"],
@@ -306,7 +306,7 @@ CORRECT = [
     ),
     _c(
         "bulk",
-        "Copies all that is published at once, one look at tail_pos, cuts what was overtaken.",
+        "Copies all that is published at once, one load of tail_pos, cuts what was overtaken.",
         "bulk",
         ["E4", "E6", "E20"],
     ),
@@ -371,7 +371,7 @@ CORRECT = [
     # Not alone in its process.
     _c(
         "with-timers",
-        "Timers interrupt every wait and every look.",
+        "Timers interrupt every wait and every load.",
         "company",
         ["5.1.8.2-5"],
         ["WITH_TIMERS"],
@@ -392,7 +392,7 @@ CORRECT = [
     ),
     _c(
         "with-monitor",
-        "A thread beside the others attaches every 100 ms, maps, looks, and unmaps.",
+        "A thread beside the others attaches every 100 ms, maps, loads, and unmaps.",
         "company",
         ["contract-1"],
         ["WITH_MONITOR"],
@@ -489,7 +489,7 @@ CORRECT = [
         "Reads both positions, and two words of its stack, by one instruction.",
         "own_ways",
         ["5.1.8.1"],
-        ["LOOK=1"],
+        ["LOADS=1"],
     ),
     _c(
         "by-process-vm-readv",

@@ -219,7 +219,7 @@ static void note_mask(int number) {
     ++interrupted;
 }
 
-static void look_at_context(int number, siginfo_t* info, void* context) {
+static void check_context(int number, siginfo_t* info, void* context) {
     (void)number;
     (void)info;
     const ucontext_t* frame = context;
@@ -284,7 +284,7 @@ static int mode_all_blocked(char** argv) {
     wait_with_masks();
     be_sent_a_fault();
     /* A signal that is not blocked finds the mask in its frame. */
-    struct sigaction action = {.sa_sigaction = look_at_context, .sa_flags = SA_SIGINFO};
+    struct sigaction action = {.sa_sigaction = check_context, .sa_flags = SA_SIGINFO};
     sigaction(SIGUSR2, &action, NULL);
     sigset_t one;
     sigemptyset(&one);

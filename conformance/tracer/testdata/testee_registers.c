@@ -28,7 +28,7 @@ void return_from_handler(void);
 /* The assembler uses this name. */
 unsigned char* in_buffer;
 
-/* rt_sigreturn, with a pointer into the buffer in every register that a call may look at. */
+/* rt_sigreturn, with a pointer into the buffer in every register that a call may read. */
 __asm__(
     ".text\n"
     "return_from_handler:\n"

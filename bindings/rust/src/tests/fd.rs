@@ -236,7 +236,7 @@ fn wait_gives_and_takes_the_rings() {
     close(set, cpus);
 }
 
-/// An event at any time after the look that found nothing makes it readable.
+/// An event at any time after the scan that found nothing makes it readable.
 #[test]
 fn no_event_is_missed() {
     const EVENTS: u64 = 3000;
@@ -272,7 +272,7 @@ fn change_of_buffers_makes_it_readable() {
         let before = set.statistics(0).switches;
         (0..=sequence % 2).for_each(|_| cpus[0].swap());
         while set.statistics(0).switches == before {
-            // Each third look finds the change while the thread has the rings.
+            // Each third scan finds the change while the thread has the rings.
             assert!(sequence % 3 == 0 || becomes_readable(&mut set));
             assert_eq!(0, read(&mut set).len());
         }

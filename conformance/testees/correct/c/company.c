@@ -4,7 +4,7 @@
 //
 //   WITH_TIMERS     interval timers whose handlers restart nothing: any wait may end with EINTR
 //   WITH_HEARTBEAT  comments in the report, from a thread that does nothing else (contract.h)
-//   WITH_MONITOR    a thread that attaches every 100 ms, maps, looks at positions, and unmaps
+//   WITH_MONITOR    a thread that attaches every 100 ms, maps, loads positions, and unmaps
 //   WITH_GRACE      old buffers are unmapped 100 ms later, by threads that wait for that
 //   WITH_EXEC       asks for the number of CPUs, and executes another program with it
 //   WITH_SAMPLER    the handlers read positions of the buffer that their thread consumes
@@ -246,7 +246,7 @@ static void open_page_too(int number, siginfo_t* info, void* context) {
 }
 
 // A child inherits the handler.
-static void look_from_a_child(void) {
+static void read_from_a_child(void) {
     pid_t child = fork();
     if (child == 0) {
         touch_lazy_memory();
@@ -268,7 +268,7 @@ static void collect(void) {
     sigaction(SIGSEGV, &action, NULL);
     sigaction(SIGSEGV, NULL, &there);
     if (there.sa_sigaction != action.sa_sigaction) _exit(80);
-    if (++rounds % ROUNDS_TO_A_CHILD == 0) look_from_a_child();
+    if (++rounds % ROUNDS_TO_A_CHILD == 0) read_from_a_child();
     nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
 }
 #endif

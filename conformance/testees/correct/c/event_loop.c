@@ -25,13 +25,13 @@ static int post_count;
 static struct post* posts;
 static struct report report;
 
-static uint64_t look(const struct post* post, int at) {
+static uint64_t load(const struct post* post, int at) {
     return atomic_load_explicit((_Atomic uint64_t*)(post->ring + at), memory_order_acquire);
 }
 
 static bool quiet(const struct post* post) {
-    return look(post, AT_WRITE_POS) <= post->position &&
-           look(post, AT_GENERATION) == post->generation;
+    return load(post, AT_WRITE_POS) <= post->position &&
+           load(post, AT_GENERATION) == post->generation;
 }
 
 // The sentry reads `position` and the mapping only between the two semaphores' turns.
@@ -64,17 +64,17 @@ static void open_post(struct post* post) {
     const char* reason = refusal_of(post->ring, post->capacity);
     if (reason != NULL) report_refusal(&report, post->cpu, reason);
     post->over = reason != NULL;
-    post->generation = look(post, AT_GENERATION);
-    post->position = look(post, AT_TAIL_POS);
+    post->generation = load(post, AT_GENERATION);
+    post->position = load(post, AT_TAIL_POS);
 }
 
 static void drain(struct post* post) {
     static unsigned char* copy;
     static uint64_t room;
     while (!post->over) {
-        uint64_t end = look(post, AT_WRITE_POS);
+        uint64_t end = load(post, AT_WRITE_POS);
         if (post->position >= end) return;
-        uint64_t tail = look(post, AT_TAIL_POS);
+        uint64_t tail = load(post, AT_TAIL_POS);
         uint64_t most = room_within(end - post->position, post->capacity);
         const unsigned char* event =
             post->ring + METADATA_BYTES + (post->position & (post->capacity - 1));
@@ -86,7 +86,7 @@ static void drain(struct post* post) {
             memcpy(copy, event, shape.event_size);
             atomic_thread_fence(memory_order_acquire);
         }
-        tail = look(post, AT_TAIL_POS);
+        tail = load(post, AT_TAIL_POS);
         if (tail > post->position) {
             post->position = tail;
         } else if (!right) {
@@ -107,7 +107,7 @@ static void drain(struct post* post) {
 static void serve(struct post* post) {
     bool retired;
     do {
-        retired = look(post, AT_GENERATION) != post->generation;
+        retired = load(post, AT_GENERATION) != post->generation;
         drain(post);
         if (!retired || post->over) continue;
         unmap_ring(post->ring, post->capacity);

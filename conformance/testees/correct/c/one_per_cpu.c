@@ -5,7 +5,7 @@
 //
 //   STORE   how need_wake becomes 1, with a full barrier    CLEAR  how it becomes 0, or not at all
 //   COUNTER whether futex_counter is read before or after the flag's store
-//   LOOK    the order of the second look                    SPIN   how long, and when; TURNS
+//   RECHECK the order of the second check                   SPIN   how long, and when; TURNS
 //   WAIT    the system call                                 LOSS   whether L records are written
 #include "contract.h"
 
@@ -38,9 +38,9 @@
 #define COUNTER_FIRST 1
 #define COUNTER_AFTER 2
 #define COUNTER_BOTH 3
-#define LOOK_POSITION_FIRST 1
-#define LOOK_GENERATION_FIRST 2
-#define LOOK_WITH_TAIL 3
+#define RECHECK_POSITION_FIRST 1
+#define RECHECK_GENERATION_FIRST 2
+#define RECHECK_WITH_TAIL 3
 #define SPIN_NONE 0
 #define SPIN_COUNT 1
 #define SPIN_TSC 2
@@ -63,8 +63,8 @@
 #ifndef COUNTER
 #define COUNTER COUNTER_FIRST
 #endif
-#ifndef LOOK
-#define LOOK LOOK_POSITION_FIRST
+#ifndef RECHECK
+#define RECHECK RECHECK_POSITION_FIRST
 #endif
 #ifndef SPIN
 #define SPIN SPIN_NONE
@@ -247,11 +247,11 @@ static bool changed(const struct reader* reader) {
 }
 
 static bool something_there(const struct reader* reader) {
-#if LOOK == LOOK_POSITION_FIRST
+#if RECHECK == RECHECK_POSITION_FIRST
     return load(reader, AT_WRITE_POS) > reader->position || changed(reader);
-#elif LOOK == LOOK_GENERATION_FIRST
+#elif RECHECK == RECHECK_GENERATION_FIRST
     return changed(reader) || load(reader, AT_WRITE_POS) > reader->position;
-#elif LOOK == LOOK_WITH_TAIL
+#elif RECHECK == RECHECK_WITH_TAIL
     uint64_t tail = load(reader, AT_TAIL_POS), end = load(reader, AT_WRITE_POS);
     bool other = changed(reader);
     return tail > reader->position || end > reader->position || other;

@@ -4,7 +4,7 @@
 //
 //   PLACE  0: the kernel chooses its address; 1: between two guard pages, unmapped together
 //          with the ring; 2: likewise, but another mapping placed over the ring removes it
-//   LOOK   0: loads; 1: one gather of both positions and of two words on the stack
+//   LOADS  0: loads; 1: one gather of both positions and of two words on the stack
 //   COPY   0: memcpy; 1: process_vm_readv, by the thread's own id
 //   HALVES 1: mmap and futex get arguments with bits set above the 32 that the kernel reads
 //   RELAY  1: a signal ends each thread in its sleep, and another thread continues its work
@@ -21,8 +21,8 @@
 #ifndef PLACE
 #define PLACE 0
 #endif
-#ifndef LOOK
-#define LOOK 0
+#ifndef LOADS
+#define LOADS 0
 #endif
 #ifndef COPY
 #define COPY 0
@@ -150,8 +150,8 @@ static struct positions gathered(const struct source* source) {
     return (struct positions){got[0], got[2]};
 }
 
-static struct positions look(const struct source* source) {
-    if (LOOK == 1 && __builtin_cpu_supports("avx2")) return gathered(source);
+static struct positions load_positions(const struct source* source) {
+    if (LOADS == 1 && __builtin_cpu_supports("avx2")) return gathered(source);
     struct positions positions = {load(source, AT_WRITE_POS), 0};
     positions.tail_pos = load(source, AT_TAIL_POS);
     return positions;
@@ -175,7 +175,7 @@ static void copy(struct source* source, const unsigned char* event, uint32_t siz
 // One event at the most; false if there is none.
 static bool one(struct source* source) {
     for (;;) {
-        struct positions positions = look(source);
+        struct positions positions = load_positions(source);
         if (positions.write_pos <= source->at) return false;
         struct shape shape = {0};
         bool whole = false;

@@ -137,7 +137,7 @@ func number(from []byte, size int) uint64 {
 	return value
 }
 
-// parse looks only at a private copy.
+// parse reads only a private copy.
 func parse(copied []byte) (event, bool) {
 	header, kind := number(copied[4:], 4), number(copied[27:], 2)
 	if kind == 0 || 29+kind > header || header > uint64(len(copied)) {

@@ -79,7 +79,7 @@ std::optional<PendingAccess> Tracer::Engine::load_next_instruction(const Thread&
         for (const uint64_t element : elements) add_operand(pending, i, element, form.size_bytes);
         pending.has_lanes_elsewhere = pending.operands.size() - before != elements.size();
     }
-    if (instruction.string.kind != StringForm::Kind::kNone) look_at_string(pending);
+    if (instruction.string.kind != StringForm::Kind::kNone) read_string_operands(pending);
     return pending;
 }
 
