@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string_view>
 
@@ -55,12 +56,23 @@ std::vector<std::string> mapping_mistakes(const Mapped& event, std::uint64_t cap
 std::string attach_mistake(const Attached& last, bool has_attached) {
     const AttachRequest& request = last.request;
     const char* error = strerrorname_np(last.error);
-    if (layout().attaches_all_cpus())
-        return fmt::format(
-            "the last kmes_attach, with {} slots, returned {}; its arguments are (int* fds, "
-            "int* count, u64* capacity). A consumer that attaches to one CPU at a time is of "
-            "another form of the layout: --layout C, D or auto ({})",
-            request.slots_requested, error, kAboutLayouts);
+    if (layout().attaches_all_cpus()) {
+        const std::string needed =
+            last.error == ERANGE
+                ? fmt::format(", for it needs {}; expected another call with that many",
+                              last.count_written)
+                : "";
+        std::string mistake = fmt::format(
+            "the last kmes_attach, with {} slots, returned {}{}; its arguments are (int* fds, "
+            "int* count, u64* capacity)",
+            request.slots_requested, error, needed);
+        if (!has_attached)
+            mistake += fmt::format(
+                ". If the consumer attaches to one CPU at a time, it is of another form of the "
+                "layout: --layout C, D or auto ({})",
+                kAboutLayouts);
+        return mistake;
+    }
     if (layout().attach == AttachArguments::one_cpu && request.cpu == kAskForCount)
         return fmt::format(
             "kmes_attach with cpu_id 0xFFFFFFFF returned {}; only form D has that question: "

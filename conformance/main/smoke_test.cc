@@ -140,7 +140,8 @@ TEST(Smoke, NamesWhatNoLineShows) {
         {"private-futex", "the program waits with FUTEX_PRIVATE_FLAG"},
         {"no-attach", "without having called kmes_attach (system call 1091)"},
         {"attach-of-one-cpu",
-         "the last kmes_attach, with 0 slots, returned ERANGE; its arguments are (int* fds"},
+         "the last kmes_attach, with 0 slots, returned ERANGE, for it needs 3; expected another "
+         "call with that many; its arguments are (int* fds"},
         {"waits-first", "the program does not call kmes_attach"},
         {"no-exit", "the program does not exit: all threads are blocked for good"},
         {"status", "the program exited with status 3; expected 0"},

@@ -46,7 +46,7 @@ void TesteeSteps::attached(const Attached& event) {
                                 amount_text(event.fds.size(), "buffer"), event.capacity_bytes);
     else if (event.error == ERANGE)
         step.text = fmt::format(
-            "kmes_attach with {}: ERANGE, {} are needed",
+            "kmes_attach with {}: ERANGE, it needs {}",
             amount_text(static_cast<std::uint64_t>(std::max(event.request.slots_requested, 0)),
                         "slot"),
             event.count_written);
