@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The errata that bind a consumer. (E5, E8, E13, E14, E16, E18, E22, E23 and E25 bind the producer;
-// parts of E8 and E14 also bind the consumer.)
+// The errata that bind a consumer, and what a consumer can see of E8. (E5, E13, E16, E18, E22 and
+// E23 bind only the producer. E25 has no case: why_no_case.cc.)
 #include "conformance/clauses/parts.h"
 
 namespace kmes::conformance {

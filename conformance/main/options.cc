@@ -218,7 +218,7 @@ void declare_surroundings(CLI::App& app, RawOptions& raw, Options& options) {
                    "does")
         ->type_name("FILE");
     app.add_flag("--fix-known-failures", options.fix_known_failures,
-                 "rewrite the file of --known-failures as this run has it");
+                 "rewrite the file of --known-failures from the failures of this run");
     app.add_option("--consumer", options.consumer.name,
                    "name of the consumer in reports (default: that of the program)")
         ->type_name("NAME");
@@ -295,7 +295,7 @@ void declare(CLI::App& app, RawOptions& raw, Options& options) {
     app.add_flag("--fail-fast", options.fail_fast, "stop after the first case that fails");
     app.add_flag("-v", options.verbose,
                  "print a line and the details of every case, and every failure in full");
-    app.add_flag("--quiet", options.quiet, "print only what did not pass, and the sums");
+    app.add_flag("--quiet", options.quiet, "print only what did not pass, and the totals");
 }
 
 // Finds options that are correct alone but not together.

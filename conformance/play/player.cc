@@ -380,7 +380,7 @@ bool Player::make_move(const Move& move, const GuardHit& hit) {
 
 void Player::act_and_record(const Move& move, pid_t thread) {
     Recorder& recorder = stage_.recorder();
-    if (recorder.on()) recorder.producer().begin_move("the suite's move: " + describe(move));
+    if (recorder.on()) recorder.producer().begin_move("the suite's action: " + describe(move));
     ++active_moves_;
     act(move, thread);
     --active_moves_;
