@@ -191,8 +191,10 @@ std::string wrong_file(const std::string& path) {
 
 Runner declare_record(CLI::App& app) {
     auto options = std::make_shared<RecordOptions>();
-    app.add_option("-o,--output", options->output,
-                   "the file, which must not exist; with rotation FILE.1, FILE.2 and so on")
+    app.add_option(
+           "-o,--output", options->output,
+           "the file, which must not exist; with rotation FILE.1, FILE.2 and so on, after the "
+           "last one that exists")
         ->type_name("FILE")
         ->check(wrong_file)
         ->required();
@@ -208,7 +210,8 @@ Runner declare_record(CLI::App& app) {
                    "begin the next file when this one has this age")
         ->type_name("SECONDS")
         ->excludes(snapshot);
-    app.add_option("--keep", options->keep, "remove all but the last N files of the rotation")
+    app.add_option("--keep", options->keep,
+                   "remove all but the last N files of the rotation, earlier recordings included")
         ->type_name("N")
         ->excludes(snapshot);
     app.add_option("--sync", options->sync,

@@ -3,12 +3,17 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "kmes/user/futex.h"
@@ -24,30 +29,87 @@ namespace {
                       : fmt::format("cannot create {}: {}", path, std::strerror(error)));
 }
 
+// The N of NAME.N in a rotation of NAME; 0: another name. A number of more than 31 bits leaves no
+// room for the numbers of this recording, so it is no part of the rotation.
+std::uint64_t number_in(std::string_view name, std::string_view rotated) {
+    if (!name.starts_with(rotated) || name.size() < rotated.size() + 2 ||
+        name[rotated.size()] != '.' || name[rotated.size() + 1] == '0')
+        return 0;
+    const std::string_view digits = name.substr(rotated.size() + 1);
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    const bool is_number = error == std::errc() && end == digits.data() + digits.size();
+    return is_number && number <= INT32_MAX ? number : 0;
+}
+
+// Whether the file of an earlier recording can be read. Another program may have files of such
+// names, too. Throws if a recorder still writes to it.
+bool is_earlier_recording(const std::string& path) {
+    std::string wrong;
+    record::Reader reader;
+    auto source = record::open_file(path, &wrong);
+    if (source == nullptr || !reader.open(std::move(source), &wrong)) return false;
+    const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0) return false;
+    const bool is_in_use = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    close(fd);
+    if (is_in_use)
+        throw Failure(kExitFailed, fmt::format("another recorder writes to {}; expected the name "
+                                               "of another rotation",
+                                               path));
+    return true;
+}
+
 }  // namespace
 
 RecordFiles::RecordFiles(RecordFilesOptions options, record::FileHeader header)
     : options_(std::move(options)), header_(header), sessions_(header.cpus, header.session) {
+    if (rotates()) find_earlier_files();
     open_next();
 }
 
+// A folder that cannot be read has no earlier files for this recorder: open_next() skips the names
+// that exist.
+void RecordFiles::find_earlier_files() {
+    const std::filesystem::path path(options_.path);
+    const std::filesystem::path folder = path.parent_path();
+    std::map<std::uint64_t, std::string> files;
+    std::error_code error;
+    for (std::filesystem::directory_iterator each(folder.empty() ? "." : folder, error), end;
+         !error && each != end; each.increment(error)) {
+        const std::uint64_t number =
+            number_in(each->path().filename().native(), path.filename().native());
+        if (number != 0) files[number] = fmt::format("{}.{}", options_.path, number);
+    }
+    if (!files.empty()) number_ = files.rbegin()->first;
+    for (const auto& [number, file] : files) {
+        if (is_earlier_recording(file)) kept_.push_back({.path = file, .is_earlier = true});
+    }
+}
+
 void RecordFiles::open_next() {
-    const bool rotates = options_.rotate_bytes != 0 || options_.rotate_ns != 0;
-    ++number_;
-    path_ = rotates ? fmt::format("{}.{}", options_.path, number_) : options_.path;
-    header_.file_number = static_cast<std::uint32_t>(number_);
     header_.started_ns = kmes_clock_realtime_ns();
     header_.session = sessions_.front();
     std::fill(sessions_.begin(), sessions_.end(), header_.session);
-    if (const int error = writer_.open(path_, header_); error != 0) refuse_to_create(path_, -error);
+    int error = 0;
+    do {
+        ++number_;
+        path_ = rotates() ? fmt::format("{}.{}", options_.path, number_) : options_.path;
+        header_.file_number = static_cast<std::uint32_t>(number_);
+        error = writer_.open(path_, header_);
+    } while (error == -EEXIST && rotates());
+    if (error != 0) refuse_to_create(path_, -error);
     opened_ns_ = kmes_clock_monotonic_ns();
-    kept_.push_back({path_});
-    while (options_.keep != 0 && kept_.size() > options_.keep) {
-        unlink(kept_.front().path.c_str());
-        ++files_removed_;
-        events_removed_ += kept_.front().events;
-        kept_.pop_front();
-    }
+    kept_.push_back({.path = path_});
+    while (options_.keep != 0 && kept_.size() > options_.keep) remove_oldest();
+}
+
+void RecordFiles::remove_oldest() {
+    const File& oldest = kept_.front();
+    unlink(oldest.path.c_str());
+    ++(oldest.is_earlier ? earlier_removed_ : files_removed_);
+    events_removed_ += oldest.events;
+    kept_.pop_front();
 }
 
 void RecordFiles::check(int error) {
@@ -119,12 +181,18 @@ void RecordFiles::close() {
 
 std::string RecordFiles::text_of_events() const {
     std::uint64_t events = writer_.is_open() ? writer_.written_events() : 0;
-    for (const File& file : kept_) events += file.events;
-    std::string text =
-        fmt::format("{} in {}", counted(events, "event"), counted(kept_.size(), "file"));
+    std::size_t files = 0;
+    for (const File& file : kept_) {
+        events += file.events;
+        files += file.is_earlier ? 0 : 1;
+    }
+    std::string text = fmt::format("{} in {}", counted(events, "event"), counted(files, "file"));
     if (files_removed_ != 0)
         text += fmt::format("; --keep has removed {} with {}", counted(files_removed_, "file"),
                             counted(events_removed_, "event"));
+    if (earlier_removed_ != 0)
+        text += fmt::format("; --keep has removed {} of earlier recordings",
+                            counted(earlier_removed_, "file"));
     if (files_lost_ != 0)
         text += fmt::format("; another process has removed {} with {} during the recording",
                             counted(files_lost_, "file"), counted(events_lost_, "event"));

@@ -26,7 +26,9 @@ struct RecordFilesOptions {
 // whole block. Clocks are CLOCK_MONOTONIC, except in the header.
 class RecordFiles {
   public:
-    // Without rotation the file is `path`, otherwise PATH.1, PATH.2 and so on.
+    // Without rotation the file is `path`, otherwise PATH.1, PATH.2 and so on. A rotation continues
+    // after the last PATH.N that exists, and replaces no file. Recordings among those files count
+    // for `keep`. Throws if another recorder still writes to one of them.
     RecordFiles(RecordFilesOptions options, record::FileHeader header);
 
     // The producer has this number of CPUs from now on.
@@ -57,9 +59,13 @@ class RecordFiles {
     struct File {
         std::string path;
         std::uint64_t events = 0;  // of a file that is complete
+        bool is_earlier = false;   // of an earlier recording, whose events do not count
     };
 
+    bool rotates() const { return options_.rotate_bytes != 0 || options_.rotate_ns != 0; }
+    void find_earlier_files();
     void open_next();
+    void remove_oldest();
     void rotate();
     void finish_file();
     void check(int error);
@@ -78,6 +84,7 @@ class RecordFiles {
     // written.
     std::uint64_t files_removed_ = 0;
     std::uint64_t events_removed_ = 0;
+    std::uint64_t earlier_removed_ = 0;  // files of earlier recordings
     std::uint64_t files_lost_ = 0;
     std::uint64_t events_lost_ = 0;
 };

@@ -2,6 +2,7 @@
 #include "record/writer.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -24,6 +25,8 @@ int Writer::open(const std::string& path, FileHeader header) {
         return -EIO;
     fd_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd_ < 0) return -errno;
+    // Tells another recorder that this file is written. A file system without locks is all right.
+    flock(fd_, LOCK_EX | LOCK_NB);
     error_ = 0;
     header_ = header;
     written_bytes_ = 0;
