@@ -189,9 +189,10 @@ std::string payload_option(const EmitOptions& options) {
         : error == ESHUTDOWN  ? "the producer has ended"
         : error == ECONNRESET ? "the producer has ended, and may have emitted the last events"
         : error == EOPNOTSUPP ? "this producer takes no events from other processes"
-        : error == EPERM      ? "emit is not permitted; it needs CAP_AUDIT_WRITE, or access to the "
-                                "socket"
-                              : explain_error(Verb::emit, error);
+        : error == EBUSY ? "the producer is busy, and has not emitted this event; try again later"
+        : error == EPERM ? "emit is not permitted; it needs CAP_AUDIT_WRITE, or access to the "
+                           "socket"
+                         : explain_error(Verb::emit, error);
     if (count > 1) reason += fmt::format(" ({} of {} events were emitted)", emitted, count);
     // EINVAL: the type of the event is not valid.
     throw Failure(error == EINVAL ? kExitUsage : kExitFailed, reason);

@@ -32,6 +32,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using testing::Kmesctl;
 using testing::memory_limit;
+using ::testing::Not;
 using testing::numbers;
 using testing::small_rings;
 using testing::wait_until;
@@ -54,6 +55,16 @@ class RecordCommand : public ::testing::Test {
     std::string file() const { return folder_.path("events"); }
     std::string log() const { return folder_.path("log"); }
     Read read() const { return read_all(bytes_of_file(file())); }
+    // The numbers above `last` of the files of a rotation.
+    std::vector<unsigned> files_after(unsigned last) const {
+        constexpr unsigned kMost = 10'000;
+        std::vector<unsigned> numbers;
+        for (unsigned number = last + 1; number < kMost; ++number) {
+            if (std::filesystem::is_regular_file(fmt::format("{}.{}", file(), number)))
+                numbers.push_back(number);
+        }
+        return numbers;
+    }
     bool wait_for_events(std::size_t count) const {
         return wait_until([&] { return read().sequences.size() >= count; });
     }
@@ -215,6 +226,65 @@ TEST_F(RecordCommand, RotatesAndKeepsTheLastFiles) {
     EXPECT_FALSE(std::filesystem::exists(file() + ".1"));
 }
 
+// As a service that is started again.
+TEST_F(RecordCommand, ContinuesTheRotationOfAnEarlierRecording) {
+    const auto record_some = [this](unsigned last) {
+        Kmesctl recorder(words({"--rotate-size", "4096", "--keep", "2"}), log());
+        EXPECT_TRUE(wait_until([&] {
+            emit(20);
+            return !files_after(last).empty();
+        })) << recorder.log();
+        EXPECT_EQ(recorder.finish(SIGTERM), 0) << recorder.log();
+        return recorder.log();
+    };
+    EXPECT_THAT(record_some(5), Not(HasSubstr("earlier")));
+    const std::vector<unsigned> first = files_after(0);
+    ASSERT_EQ(first.size(), 2u);
+    const std::string again = record_some(first.back() + 5);
+    EXPECT_EQ(files_after(0).size(), 2u);
+    EXPECT_EQ(files_after(first.back()).size(), 2u);
+    EXPECT_THAT(again, HasSubstr("--keep has removed 2 files of earlier recordings"));
+}
+
+TEST_F(RecordCommand, PassesOverFilesThatAreNoRecordings) {
+    const std::vector<std::string> others = {".3", ".03", ".4x", ".", ".99999999999", ".-1"};
+    for (const std::string& other : others)
+        ASSERT_NE(fclose(fopen((file() + other).c_str(), "w")), EOF);
+    std::filesystem::create_symlink("nothing", file() + ".6");
+    emit(300);
+    Kmesctl recorder(words({"--rotate-size", "4096", "--keep", "1"}), log());
+    ASSERT_TRUE(wait_until([&] {
+        emit(20);
+        return !files_after(12).empty();
+    })) << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    for (const std::string& other : others)
+        EXPECT_TRUE(std::filesystem::exists(file() + other)) << other;
+    EXPECT_TRUE(std::filesystem::is_symlink(file() + ".6"));
+    EXPECT_FALSE(std::filesystem::exists(file() + ".1"));
+}
+
+TEST_F(RecordCommand, SkipsANameThatIsTakenMeanwhile) {
+    Kmesctl recorder(words({"--rotate-size", "4096"}), log());
+    ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(file() + ".1"); }));
+    ASSERT_NE(fclose(fopen((file() + ".2").c_str(), "w")), EOF);
+    emit(300);
+    ASSERT_TRUE(wait_until([&] { return std::filesystem::exists(file() + ".4"); }))
+        << recorder.log();
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    EXPECT_EQ(std::filesystem::file_size(file() + ".2"), 0u);
+}
+
+TEST_F(RecordCommand, RefusesTheRotationOfAnotherRecorder) {
+    Kmesctl recorder(words({"--rotate-size", "4096"}), log());
+    ASSERT_TRUE(recorder.says("records 1 CPU to")) << recorder.log();
+    Kmesctl second(words({"--rotate-size", "4096", "--keep", "1"}), folder_.path("second.log"));
+    EXPECT_EQ(second.finish(0), 1);
+    EXPECT_THAT(second.log(), HasSubstr("another recorder writes to " + file() + ".1; expected"));
+    EXPECT_EQ(recorder.finish(SIGTERM), 0);
+    EXPECT_TRUE(std::filesystem::exists(file() + ".1"));
+}
+
 TEST_F(RecordCommand, RecordsAReplayAsTheFirstRecording) {
     emit(100);
     Kmesctl recorder(words(), log());
@@ -332,6 +402,25 @@ TEST_F(ReplayCommand, SaysWhatTheRecordingLost) {
     EXPECT_TRUE(replay.says("2 events emitted, 0 refused; not replayed: 35999999999998 events"))
         << replay.log();
     EXPECT_EQ(replay.finish(SIGTERM), 0);
+}
+
+TEST_F(ReplayCommand, FailsIfAnEventIsRefused) {
+    const std::string large = folder_.path("large");
+    record::Writer writer;
+    record::FileHeader header;
+    header.cpus = 1;
+    ASSERT_EQ(writer.open(large, header), 0);
+    ASSERT_EQ(writer.add_event(event_of(1, 0, "large", std::string(60'000, 'x'))), 0);
+    ASSERT_EQ(writer.add_event(event_of(2, 0, "small", "")), 0);
+    ASSERT_EQ(writer.close(), 0);
+    Kmesctl replay({"replay", large, "--socket", address() + "-replay", "--capacity", "64K",
+                    "--as-fast-as-possible"},
+                   folder_.path("replay.log"));
+    ASSERT_TRUE(replay.says("1 event emitted, 1 refused")) << replay.log();
+    EXPECT_EQ(replay.finish(SIGTERM), 1);
+    EXPECT_THAT(replay.log(), HasSubstr("first refused: event 1 of CPU 0, 60"));
+    EXPECT_THAT(replay.log(), HasSubstr("larger than half of the buffer"));
+    EXPECT_THAT(replay.log(), HasSubstr("--capacity"));
 }
 
 TEST_F(ReplayCommand, ASignalBeforeTheLastEventIsItsStatus) {

@@ -20,6 +20,7 @@
 #include "kmesctl/output.h"
 #include "kmesctl/record_files.h"
 #include "kmesctl/service.h"
+#include "kmod/kmesctl/text.h"
 #include "record/reader.h"
 
 namespace kmes::kmesctl {
@@ -127,6 +128,8 @@ class Replay {
         return text;
     }
     const Content& played() const { return played_; }
+    // One line about the first event that the producer refused. Empty: it refused none.
+    const std::string& first_refused() const { return first_refused_; }
 
   private:
     bool emit(const kmes_event_view& event) {
@@ -136,8 +139,15 @@ class Replay {
                                 event.payload_len);
         const int error = producer_->emit_in_kernel(event.cpu_id % producer_->cpus(), type, payload,
                                                     event.origin_class);
+        if (error != 0 && refused_ == 0) first_refused_ = describe(event, -error);
         ++(error == 0 ? emitted_ : refused_);
         return true;
+    }
+
+    static std::string describe(const kmes_event_view& event, int error) {
+        return fmt::format("first refused: event {} of CPU {}, {} bytes: {}{}", event.sequence,
+                           event.cpu_id, event.event_size, explain_error(Verb::emit, error),
+                           error == ENOSPC ? "; --capacity makes the buffers larger" : "");
     }
 
     // Waits until the event is due. False: a signal has requested the end.
@@ -166,6 +176,7 @@ class Replay {
     std::uint64_t first_ns_ = 0;
     std::uint64_t emitted_ = 0;
     std::uint64_t refused_ = 0;
+    std::string first_refused_;
     Content played_;
 };
 
@@ -224,11 +235,12 @@ int replay(const ReplayOptions& options) {
         for_each_item(&reader, &wrong,
                       [&](const record::Item& item) { return is_done = replay.play(item); });
     say(replay.summary(is_done ? replay.played() : content_of(options.file, &end)));
+    if (!replay.first_refused().empty()) say(replay.first_refused());
     if (!wrong.empty()) say(fmt::format("{} is {}", options.file, wrong));
     if (is_done) wait_for_end(ends);
     producer.retire();
     if (!is_done) end.end_process();
-    return wrong.empty() ? kExitDone : kExitFailed;
+    return wrong.empty() && replay.first_refused().empty() ? kExitDone : kExitFailed;
 }
 
 }  // namespace
@@ -255,7 +267,8 @@ Runner declare_replay(CLI::App& app) {
     app.footer(
         "The events get new sequence numbers and timestamps. Losses of the recording are counted\n"
         "at the end, and not replayed.\n"
-        "Exit status: 0 all events are emitted; 1 refused or failed; 2 wrong usage; a signal "
+        "Exit status: 0 all events are emitted; 1 one was refused, or failed; 2 wrong usage; a "
+        "signal "
         "before\n"
         "the last event ends it as it ends other programs (129, 130, 143).");
     return [options] { return replay(*options); };

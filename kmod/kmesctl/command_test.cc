@@ -145,6 +145,7 @@ TEST(Text, ExplainsErrorsByWhatWasAsked) {
     EXPECT_THAT(explain_error(Verb::list, EPERM), HasSubstr("CAP_AUDIT_READ"));
     EXPECT_THAT(explain_error(Verb::statistics, EPERM), HasSubstr("CAP_AUDIT_READ"));
     EXPECT_THAT(explain_error(Verb::emit, EINVAL), HasSubstr("UTF-8"));
+    EXPECT_THAT(explain_error(Verb::emit, EBUSY), HasSubstr("on another CPU"));
     EXPECT_THAT(explain_error(Verb::resize, ENOMEM), HasSubstr("nothing has changed"));
     EXPECT_THAT(explain_error(Verb::registry_available, EALREADY), HasSubstr("boot phase is over"));
     EXPECT_THAT(explain_error(Verb::list, EIO), HasSubstr("error"));

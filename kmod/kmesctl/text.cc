@@ -128,7 +128,9 @@ std::string explain_error(Verb verb, int error) {
         case ENOSPC:
             return "the event is larger than half of the buffer, or than MaxEventSize";
         case EBUSY:
-            return "the producer of this CPU has ended";
+            return "this CPU came online after the module was loaded; load the module again, or "
+                   "emit "
+                   "on another CPU (taskset)";
         case ENOMEM:
             return configures ? "no memory for the new buffers; nothing has changed"
                               : "no memory for the call";

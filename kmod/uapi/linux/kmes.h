@@ -54,8 +54,8 @@ struct kmes_ioctl_identify {
 /*
  * kmes_emit (1090). Needs CAP_AUDIT_WRITE (EPERM). EINVAL: type_len is 0, or the type is not UTF-8.
  * ENOSPC: the event is over 50 % of the capacity, or over MaxEventSize. EBUSY: this CPU has no
- * producer, because it came online after the module was loaded, or its producer has ended. ENOMEM:
- * no memory to stage the event. EFAULT.
+ * producer, because it came online after the module was loaded. ENOMEM: no memory to stage the
+ * event. EFAULT.
  */
 struct kmes_ioctl_emit {
     __u64 type_address;
