@@ -176,11 +176,29 @@ static void free_copy(struct kmes_merge* merge, struct bulk_copy* copy) {
     free(copy);
 }
 
+/* At least the number of events in a bulk, and one more: kmes_bulk_take then also sees its end. */
+static __u32 most_events_in(const struct kmes_bulk* bulk) {
+    const __u8* event = bulk->bytes;
+    __u64 left_bytes = bulk->left_bytes;
+    __u32 events = 1;
+
+    while (left_bytes >= KMES_EVENT_MIN_BYTES) {
+        struct kmes_event_header header;
+
+        kmes_event_header_load(&header, event);
+        if (kmes_event_check(&header, left_bytes) != KMES_EVENT_IS_SOUND) break;
+        event += header.event_size;
+        left_bytes -= header.event_size;
+        events++;
+    }
+    return events;
+}
+
 /* Copies the events of a bulk. The reader delivers them only if there is memory for them. NULL: no
  * memory. */
 static struct bulk_copy* copy_bulk(const struct kmes_merge* merge, struct kmes_set_cpu* cpu,
                                    struct kmes_bulk* bulk) {
-    const __u32 most = (__u32)(bulk->left_bytes / KMES_EVENT_MIN_BYTES);
+    const __u32 most = most_events_in(bulk);
     const __u64 head_bytes = sizeof(struct bulk_copy) + most * sizeof(struct kmes_event_view);
     struct bulk_copy* copy = (struct bulk_copy*)malloc(head_bytes + bulk->left_bytes);
 

@@ -43,13 +43,14 @@ class Ring {
     Ring(const Ring&) = delete;
     Ring& operator=(const Ring&) = delete;
 
-    void emit(uint64_t timestamp_ns) {
+    void emit(uint64_t timestamp_ns, uint32_t payload_len = 0) {
         kmes_event_input input = {};
         kmes_event_header header;
         uint8_t* to = fields_.data + written_;
 
         input.type = "t";
         input.type_len = 1;
+        input.payload_len = payload_len;  // zeros
         kmes_event_header_build(&header, &input, timestamp_ns, ++sequence_, cpu_);
         memcpy(to, &header, KMES_EVENT_FIXED_BYTES);
         to[KMES_EVENT_FIXED_BYTES] = 't';
@@ -353,6 +354,21 @@ TEST_F(MergeTest, MemoryIsBounded) {
     drain();
     EXPECT_EQ(20000u, merged_.size());
     EXPECT_EQ(0u, kmes_merge_get_statistics(merge_).out_of_order);
+}
+
+// A copy has views for its own events only.
+TEST_F(MergeTest, LargeEventTakesItsOwnMemory) {
+    constexpr uint32_t kPayloadBytes = 60'000;
+    constexpr uint32_t kEvents = 10;
+    open(2, holding(kForEver));
+    for (uint32_t i = 0; i < kEvents; i++) rings_[0]->emit(1, kPayloadBytes);
+    EXPECT_FALSE(next());
+    EXPECT_LT(0u, kmes_merge_get_statistics(merge_).held_bytes);
+    EXPECT_GT(kEvents * (kPayloadBytes + 1000), kmes_merge_get_statistics(merge_).held_bytes);
+    kmes_merge_flush(merge_);
+    drain();
+    EXPECT_EQ(kEvents, merged_.size());
+    EXPECT_EQ(0u, kmes_merge_get_statistics(merge_).held_bytes);
 }
 
 TEST_F(MergeTest, FunctionThatStopsLosesNothing) {
