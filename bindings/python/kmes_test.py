@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import unittest
+import unittest.mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 SCALE = float(os.environ.get("KMES_TIMEOUT_SCALE", "1"))
@@ -227,6 +228,49 @@ class BindingTest(unittest.TestCase):
         with self.assertRaises(ValueError):
             events.wait()
         closer.join()
+
+    def signal_after(self, function, handler):
+        """Python's handler of SIGALRM runs when the C function has returned, inside the method."""
+        real = getattr(kmes._library.library, function)
+
+        def interrupted(*arguments):
+            result = real(*arguments)
+            os.kill(os.getpid(), signal.SIGALRM)
+            return result
+
+        before = signal.signal(signal.SIGALRM, lambda *_: handler())
+        self.addCleanup(signal.signal, signal.SIGALRM, before)
+        return unittest.mock.patch.object(kmes._library.library, function, interrupted)
+
+    def test_signal_handler_may_close(self):
+        events = kmes.ReaderSet()
+        kmes.emit("a.type", b"payload")
+        with self.signal_after("kmes_reader_set_next", events.close):
+            event = events.try_next()
+        self.assertEqual((event.type, event.payload), ("a.type", b"payload"))
+        with self.assertRaises(ValueError):
+            events.try_next()
+        self.assertIsNone(events._closed)
+
+    def test_signal_handler_may_close_before_a_call(self):
+        events = kmes.ReaderSet()
+        with self.signal_after("kmes_reader_set_cpus", events.close):
+            self.assertEqual(events.cpus, 2)
+        with self.assertRaises(ValueError):
+            events.cpus
+
+    def test_signal_handler_may_not_read_inside_a_read(self):
+        with kmes.ReaderSet() as events:
+            kmes.emit("first")
+            kmes.emit("second")
+            seen = []
+            with self.signal_after("kmes_reader_set_next", lambda: seen.append(events.cpus)):
+                self.assertIsNotNone(events.try_next())
+            self.assertEqual(seen, [2])
+            with self.signal_after("kmes_reader_set_next", events.try_next):
+                with self.assertRaises(RuntimeError):
+                    events.try_next()
+            self.assertIsNone(events.try_next())
 
     def test_signal_interrupts_a_wait(self):
         def stop(*_):

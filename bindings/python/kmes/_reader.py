@@ -16,6 +16,7 @@ from ._library import library
 
 # The longest sleep in the library: a signal that comes just before a sleep is handled after it.
 _SLICE_S = 1.0
+_LONGEST_NS = 2.0**63
 # Events that an asynchronous iterator delivers before it lets other tasks run.
 _TURN_EVENTS = 64
 
@@ -86,7 +87,9 @@ def _error(number: int, what: str) -> OSError:
 
 
 def _ns_of(timeout: float | None) -> int:
-    return _library.NO_TIMEOUT if timeout is None else max(0, int(timeout * 1e9))
+    if timeout is None:
+        return _library.NO_TIMEOUT
+    return int(max(0.0, min(timeout * 1e9, _LONGEST_NS)))
 
 
 def emit(type: str | bytes, payload: bytes = b"") -> None:
@@ -145,6 +148,10 @@ class ReaderSet:
     ) -> None:
         self._lock = threading.RLock()
         self._set: ctypes.c_void_p | None = None
+        # A signal handler runs inside an interrupted call, and the lock lets its thread in.
+        self._is_in_call = False
+        self._is_in_next = False
+        self._closed: ctypes.c_void_p | None = None  # until the interrupted call ends
         self._view = _library.EventView()
         self._watermark_s = watermark_s
         options = _library.Options(
@@ -165,11 +172,21 @@ class ReaderSet:
         self._set = handle
 
     def close(self) -> None:
-        """Detaches. A call of another thread ends first. A closed set raises ValueError."""
+        """Detaches. A call of another thread ends first. A closed set raises ValueError.
+
+        A signal handler may call it: the call that it interrupted ends first, as if it came before.
+        """
         with self._lock:
             handle, self._set = self._set, None
             if handle is not None:
-                library.kmes_reader_set_close(handle)
+                self._closed = handle
+            if not self._is_in_call:
+                self._free_closed()
+
+    def _free_closed(self) -> None:
+        handle, self._closed = self._closed, None
+        if handle is not None:
+            library.kmes_reader_set_close(handle)
 
     def __enter__(self) -> ReaderSet:
         return self
@@ -183,9 +200,17 @@ class ReaderSet:
 
     def _call(self, function, *arguments):
         with self._lock:
-            if self._set is None:
-                raise ValueError("the ReaderSet is closed")
-            return function(self._set, *arguments)
+            was_in_call = self._is_in_call
+            try:
+                self._is_in_call = True
+                handle = self._set
+                if handle is None:
+                    raise ValueError("the ReaderSet is closed")
+                return function(handle, *arguments)
+            finally:
+                self._is_in_call = was_in_call
+                if not was_in_call:
+                    self._free_closed()
 
     @property
     def cpus(self) -> int:
@@ -224,27 +249,39 @@ class ReaderSet:
         return Place(place.session, place.last_sequence, place.is_known)
 
     def try_next(self) -> Event | None:
-        """The next event of any CPU that is there now. MemoryError: the event is not consumed."""
+        """The next event of any CPU that is there now. MemoryError: the event is not consumed.
+
+        RuntimeError: a signal handler has interrupted try_next() of this set, and calls it again.
+        """
         with self._lock:
-            view = self._view
-            found = self._call(library.kmes_reader_set_next, ctypes.byref(view))
-            if found != _library.READ_EVENT:
-                if found == -errno.ENOMEM:
-                    raise MemoryError("no room for the next event")
-                if found < 0:
-                    raise _error(-found, "kmes_reader_set_next")
-                return None
-            # The set's own copy, which the producer cannot reach, is good until its next call.
-            name = ctypes.string_at(view.type, view.type_len)
-            return Event(
-                view.cpu_id,
-                view.sequence,
-                view.timestamp,
-                view.origin_class,
-                name.decode("utf-8", "surrogateescape"),
-                ctypes.string_at(view.payload, view.payload_len),
-                view.lost_before,
-            )
+            if self._is_in_next:
+                raise RuntimeError("a signal handler calls try_next() inside try_next()")
+            try:
+                self._is_in_next = True
+                return self._call(self._next_of)
+            finally:
+                self._is_in_next = False
+
+    def _next_of(self, handle: ctypes.c_void_p) -> Event | None:
+        view = self._view
+        found = library.kmes_reader_set_next(handle, ctypes.byref(view))
+        if found != _library.READ_EVENT:
+            if found == -errno.ENOMEM:
+                raise MemoryError("no room for the next event")
+            if found < 0:
+                raise _error(-found, "kmes_reader_set_next")
+            return None
+        # The set's own copy, which the producer cannot reach, is good until its next call.
+        name = ctypes.string_at(view.type, view.type_len)
+        return Event(
+            view.cpu_id,
+            view.sequence,
+            view.timestamp,
+            view.origin_class,
+            name.decode("utf-8", "surrogateescape"),
+            ctypes.string_at(view.payload, view.payload_len),
+            view.lost_before,
+        )
 
     def wait(self, timeout: float | None = None) -> bool:
         """Sleeps until there may be something new, at most `timeout` seconds. False: time is over.
