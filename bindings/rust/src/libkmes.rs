@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //! The attach functions of libkmes (kmes/user/libkmes_reader.h).
-use crate::linux::sleep_on;
+use crate::linux::{sleep_on, EOVERFLOW};
 use crate::{Error, Identity, Mapping, Platform, Wake};
 use std::mem::MaybeUninit;
 use std::os::raw::{c_int, c_void};
@@ -78,7 +78,7 @@ impl Libkmes {
     pub fn cpu_count() -> Result<u16, Error> {
         // SAFETY: no arguments.
         let count = unsafe { kmes_cpus_by_libkmes() };
-        u16::try_from(count).map_err(|_| Error::Os(-count))
+        u16::try_from(count).map_err(|_| Error::Os(if count < 0 { -count } else { EOVERFLOW }))
     }
 
     fn call(&self, function: Attach, cpu: u16) -> Result<CMapping, Error> {

@@ -49,6 +49,7 @@ const EINTR: i32 = 4;
 const EAGAIN: i32 = 11;
 const ENODEV: i32 = 19;
 const EINVAL: i32 = 22;
+pub(crate) const EOVERFLOW: i32 = 75;
 const ERANGE: i32 = 34;
 const ENOSYS: i32 = 38;
 const ETIMEDOUT: i32 = 110;
@@ -278,7 +279,7 @@ fn attach_cpu(cpu: u16) -> Result<(File, u64, Identity), Error> {
 /// The number of CPUs, by the system call.
 pub fn cpu_count() -> Result<u16, Error> {
     let (files, _) = attach_all()?;
-    Ok(u16::try_from(files.len()).unwrap_or(u16::MAX))
+    u16::try_from(files.len()).map_err(|_| Error::Os(EOVERFLOW))
 }
 
 /// The system call `kmes_attach` (1091) and nothing else.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 use crate::{Error, Event, Platform, Reader};
 
+const ENOMEM: i32 = 12;
+
 /// An event that owns its bytes. The fields are those of [`Event`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnedEvent {
@@ -78,7 +80,14 @@ impl<P: Platform> Iterator for Events<'_, P> {
                         return Some(Err(error));
                     }
                 }
-                Err(Error::TooSmall(bytes)) => self.buffer.resize(bytes, 0),
+                // A hostile ring can ask for as much as its capacity.
+                Err(Error::TooSmall(bytes)) => {
+                    let more = bytes - self.buffer.len();
+                    if self.buffer.try_reserve(more).is_err() {
+                        return Some(Err(Error::Os(ENOMEM)));
+                    }
+                    self.buffer.resize(bytes, 0);
+                }
                 Err(error) => return Some(Err(error)),
             }
         }

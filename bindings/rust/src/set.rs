@@ -480,11 +480,12 @@ impl<P: Platform + Clone> ReaderSet<P> {
     fn begin_sleeps(&self, limit: &mut Option<Duration>) -> Option<Vec<(&AtomicU32, u32)>> {
         let now = Instant::now();
         let mut words = Vec::with_capacity(self.cpus.len());
+        let is_over = self.cpus.iter().all(Cpu::is_stopped);
         for cpu in &self.cpus {
             if let Some(reader) = cpu.sound() {
                 words.push((reader.wake_word(), reader.begin_sleep()?));
                 *limit = reader.sleep_limit(*limit);
-            } else {
+            } else if is_over || !cpu.is_stopped() {
                 let until = cpu.retry_at.checked_duration_since(now)?;
                 *limit = Some(limit.map_or(until, |limit| limit.min(until)));
             }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//! Places: a later reader goes on without a double, or says what was lost.
+//! Places: a later reader goes on without delivering an event twice, or says what was lost.
 use super::*;
 use crate::{Event, Place, Resumed};
 
@@ -90,13 +90,13 @@ fn counts_what_is_lost_since_the_attach() {
     }
 }
 
-/// The first number of an empty ring: of a ring of a kernel that was never written, or what the
-/// producer says.
+/// An empty ring begins at the number that the producer reports. A never-written ring of a kernel
+/// begins at 1.
 #[test]
 fn counts_from_the_next_number_of_an_empty_ring() {
     let rows = [(0, 1, 0, true), (0, 2, 0, false), (PROCESS, 1, 0, false)];
-    let told = [(0, 2, 1, true), (PROCESS, 1, 1, true)];
-    for (session, generation, next_sequence, is_known) in rows.into_iter().chain(told) {
+    let reported = [(0, 2, 1, true), (PROCESS, 1, 1, true)];
+    for (session, generation, next_sequence, is_known) in rows.into_iter().chain(reported) {
         let world = world_of(session);
         world.rings.borrow()[0].set(32, generation);
         *world.next_sequence.borrow_mut() = next_sequence;
@@ -111,7 +111,7 @@ fn counts_from_the_next_number_of_an_empty_ring() {
     assert_eq!(None, open_at(&world, None).unwrap().place());
 }
 
-/// The oldest event comes before the next number, or what is between has been lost meanwhile.
+/// The oldest event comes before the next number, or the events between them were lost.
 #[test]
 fn counts_from_the_earlier_of_both_numbers() {
     for (next_sequence, last) in [(21, 13), (14, 13), (13, 12), (1, 0)] {
