@@ -37,7 +37,7 @@
 static struct vfsmount* file_system_mount;
 static atomic64_t last_inode_number;
 
-/* The last reference to an inode is gone. The root has no buffer. */
+/* The last reference to an inode is gone. The root inode has no buffer. */
 static void evict_inode(struct inode* inode) {
     struct kmes_memory* memory = inode->i_private;
 
@@ -133,8 +133,8 @@ static struct inode* make_inode(struct kmes_memory* memory) {
     return set_inode(memory, inode);
 }
 
-/* A resize may have come since the caller found the buffer. Its nudges may have ended, because the
- * buffer had no user; this starts them again. */
+/* A resize may have come since the caller found the buffer. The nudges of this buffer may have
+ * ended because it had no user; this starts them again. */
 static void nudge_late(struct kmes_memory* memory) {
     if (!memory->world->is_real) return;
     spin_lock(&memory->world->list_lock);

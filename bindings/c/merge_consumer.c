@@ -18,7 +18,7 @@
 #define FLUSH_BYTES 65536
 #define END "kmes.conformance.end"
 
-// What was reported of a CPU.
+// The records that were written for a CPU.
 struct cpu {
     __u64 switches;
     bool has_begun;
@@ -160,6 +160,7 @@ static void refuse_all(struct consumer* consumer, int error) {
     const int cpus = kmes_cpus_by_libkmes();
     int cpu;
 
+    if (cpus < 0) errx(1, "kmes_cpus_by_libkmes: %s", strerror(-cpus));
     for (cpu = 0; cpu < cpus; cpu++) report_refusal(consumer, (unsigned)cpu, error);
 }
 

@@ -21,7 +21,8 @@ namespace kmes::fuzz {
 namespace {
 
 constexpr std::size_t kMaxDescriptors = 253;
-constexpr int kSeveral = 1;  // of expected_error: the check of the request itself decides
+constexpr int kErrorDependsOnTheBody =
+    1;  // of expected_error: the check of the request itself decides
 constexpr int kLeastError = -4095;
 
 // Whether the descriptors fit into the server's room; more make a request malformed.
@@ -71,7 +72,7 @@ void EventLog::claim(const RingEvent& event) {
         events_.erase(found);
         return;
     }
-    expect(lost_ > 0, "an event that was emitted, by what the server says, is not in a ring");
+    expect(lost_ > 0, "an event that the server reported as emitted is not in a ring");
     --lost_;
 }
 
@@ -143,7 +144,8 @@ void SocketPeer::send(SentPacket packet) {
     if (sendmsg(fd_, &message, MSG_NOSIGNAL | MSG_DONTWAIT) < 0) return;
     last_error_ = 1;
     packet.is_memory_file = !packet.fds.empty() && fcntl(packet.fds[0], F_GET_SEALS) >= 0;
-    // A server may drop a client that does not read, or that has said the end.
+    // A server may drop a client that does not read, or that has sent an empty packet, which ends
+    // the connection.
     if (packet.bytes.empty() || !sent_.empty()) may_end_ = true;
     sent_.push_back(std::move(packet));
 }
@@ -218,7 +220,7 @@ void SocketPeer::receive() {
     check(packet, room.reply);
 }
 
-// Returns the correct error, or kSeveral. -EPROTO ends the connection.
+// Returns the correct error, or kErrorDependsOnTheBody. -EPROTO ends the connection.
 int SocketPeer::expected_error(const SentPacket& packet) const {
     const kmes_socket_request request = packet.request();
     const bool is_there = request.cpu < facts_->producer->cpus();
@@ -240,7 +242,7 @@ int SocketPeer::expected_error(const SentPacket& packet) const {
             if (facts_->serves == Serves::kAttach) return -EPERM;
             if (facts_->producer->emitters() == EmitterMode::kSingle) return -EOPNOTSUPP;
             if (!packet.fds.empty() && !packet.is_memory_file) return -EPROTO;
-            return kSeveral;
+            return kErrorDependsOnTheBody;
         default:
             return -EPROTO;
     }
@@ -248,7 +250,7 @@ int SocketPeer::expected_error(const SentPacket& packet) const {
 
 void SocketPeer::check(const SentPacket& packet, const kmes_socket_reply& reply) {
     const std::uint32_t operation = packet.request().operation;
-    // No worker for descriptors, or no share for unread replies.
+    // The server had no free worker (-EBUSY) or no room for replies (-EMFILE).
     const int late_error = !packet.fds.empty() ? -EBUSY : is_attach(operation) ? -EMFILE : 0;
     const bool is_late = late_error && reply.error == late_error && facts_->has_time_passed;
     const int expected = is_late ? late_error : expected_error(packet);
@@ -256,8 +258,10 @@ void SocketPeer::check(const SentPacket& packet, const kmes_socket_reply& reply)
     expect_equal(reply.magic, KMES_SOCKET_MAGIC, "the magic of a reply");
     expect_equal(reply.cpus, facts_->producer->cpus(), "the CPUs of a reply");
     expect_equal(reply.session, facts_->producer->session(), "the session of a reply");
-    expect(reply.error <= 0 && reply.error >= kLeastError, "the error of a reply is one");
-    if (expected != kSeveral) expect_equal(reply.error, expected, "the error of a reply");
+    expect(reply.error <= 0 && reply.error >= kLeastError,
+           "the error of a reply is 0 or a negative errno");
+    if (expected != kErrorDependsOnTheBody)
+        expect_equal(reply.error, expected, "the error of a reply");
     if (reply.error == -EPROTO || is_late) is_over_ = true;
     if (reply.error) {
         expect_equal(reply.count, 0u, "CPUs in a reply with an error");
@@ -271,7 +275,7 @@ void SocketPeer::check(const SentPacket& packet, const kmes_socket_reply& reply)
     if (operation != KMES_SOCKET_EMIT_BATCH && operation != KMES_SOCKET_IDENTIFY &&
         !is_lease(operation))
         expect_equal(reply.emitted, 0u, "emitted");
-    if (expected != kSeveral) return;
+    if (expected != kErrorDependsOnTheBody) return;
     if (operation == KMES_SOCKET_EMIT) check_emit(packet, reply);
     if (operation == KMES_SOCKET_EMIT_BATCH) check_batch(packet, reply);
 }

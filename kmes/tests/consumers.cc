@@ -88,7 +88,7 @@ class LiteralReader : public Consumer {
         return points_.e15 ? now == generation_ + 1 : now != generation_;
     }
     bool follow(Run& run);
-    bool read_event(Run& run, std::uint64_t write_pos);
+    void read_event(Run& run, std::uint64_t write_pos);
     bool copy_event(Run& run, std::uint64_t write_pos, kmes_event_header* header);
     void deliver(Run& run, const kmes_event_header& header);
 
@@ -134,7 +134,8 @@ bool LiteralReader::copy_event(Run& run, std::uint64_t write_pos, kmes_event_hea
     if (points_.e7) {
         if (header->event_size > capacity_ || header->header_size > header->event_size ||
             header->event_size == 0) {
-            run.fault("a torn length was believed: " + std::to_string(header->event_size));
+            run.fault("used a length that was overwritten during the copy: " +
+                      std::to_string(header->event_size));
             return false;
         }
     } else if (kmes_event_check(header, write_pos - read_pos_) != KMES_EVENT_IS_SOUND) {
@@ -157,18 +158,18 @@ void LiteralReader::deliver(Run& run, const kmes_event_header& header) {
     last_sequence_ = header.sequence;
 }
 
-/* 5.1.8.1 steps 2 to 6. Returns false to go back to step 1. */
-bool LiteralReader::read_event(Run& run, std::uint64_t write_pos) {
+/* 5.1.8.1 steps 2 to 6: reads one event, or moves read_pos. */
+void LiteralReader::read_event(Run& run, std::uint64_t write_pos) {
     for (;;) {
-        if (run.is_endless() || run.is_over()) return false;
+        if (run.is_endless() || run.is_over()) return;
         const std::uint64_t saved_tail = tail_pos();
         if (read_pos_ < saved_tail) {
             read_pos_ = saved_tail;
-            if (!points_.e20) return false;
+            if (!points_.e20) return;
         }
         if (!points_.e20 && !points_.e26 && write_pos - read_pos_ > capacity_) {
             read_pos_ = write_pos; /* corrupt content */
-            return false;
+            return;
         }
         kmes_event_header header{};
         std::uint64_t tail_now = 0;
@@ -180,15 +181,15 @@ bool LiteralReader::read_event(Run& run, std::uint64_t write_pos) {
         if (tail_now > read_pos_) {
             if (points_.e20) continue;
             read_pos_ = tail_now;
-            return false;
+            return;
         }
         if (!sound) {
-            run.fault("content that is not torn is impossible");
-            return false;
+            run.fault("content that was not overwritten is no event");
+            return;
         }
         deliver(run, header);
         read_pos_ += header.event_size;
-        return true;
+        return;
     }
 }
 

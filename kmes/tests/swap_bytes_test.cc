@@ -187,7 +187,8 @@ TEST(Generation, AndCounterMoveWithEverySwapAndNudge) {
     EXPECT_EQ(world.wakes_of(second), 1u);
 }
 
-/* E25: a producer that ends publishes, retires and wakes its buffer. */
+/* E25: a producer that ends publishes what is pending, retires its buffer, and wakes its consumers.
+ */
 TEST(Retire, PublishesWhatIsPendingAndWakesWhateverNeedWakeSays) {
     World world({});
     kmes_batch batch;

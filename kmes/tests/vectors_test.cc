@@ -43,7 +43,7 @@ fs::path with_extension(fs::path path, const char* extension) {
     return path.replace_extension(extension);
 }
 
-/* As assemble.py: only places bytes. */
+/* Does the same as assemble.py: it only places bytes. */
 std::vector<std::uint8_t> assembled(const fs::path& source) {
     std::ifstream file(source);
     std::vector<std::uint8_t> image;
@@ -119,18 +119,18 @@ struct Result {
     }
 };
 
-enum class Form { kNext, kPeek, kBulk };
+enum class ReadWay { kNext, kPeek, kBulk };
 
-int read_all(kmes_reader& reader, Form form, Result& result) {
+int read_all(kmes_reader& reader, ReadWay way, Result& result) {
     static std::uint8_t room[1 << 20];
     kmes_event_view view;
     kmes_bulk bulk;
     for (;;) {
         int found = 0;
-        if (form == Form::kNext) {
+        if (way == ReadWay::kNext) {
             found = kmes_reader_next(&reader, room, sizeof(room), &view);
             if (found == KMES_READ_EVENT) result.add(Delivered::from(view));
-        } else if (form == Form::kPeek) {
+        } else if (way == ReadWay::kPeek) {
             found = kmes_reader_peek(&reader, &view);
             const Delivered event = found == KMES_READ_EVENT ? Delivered::from(view) : Delivered{};
             if (found == KMES_READ_EVENT && kmes_reader_release(&reader)) result.add(event);
@@ -143,11 +143,11 @@ int read_all(kmes_reader& reader, Form form, Result& result) {
     }
 }
 
-Result read_image(const kmes_reader_config& config, Form form) {
+Result read_image(const kmes_reader_config& config, ReadWay way) {
     Result result;
     kmes_reader reader{};
     int error = kmes_reader_open(&reader, &config);
-    if (error == 0) error = read_all(reader, form, result);
+    if (error == 0) error = read_all(reader, way, result);
     result.ends = error == 0 ? "empty" : "refused";
     kmes_reader_close(&reader);
     return result;
@@ -179,17 +179,17 @@ TEST(Vectors, SayWhatTheyAreForAndAreSmall) {
     }
 }
 
-TEST(Vectors, GiveTheirRecordsInEveryFormOfTheReader) {
+TEST(Vectors, GiveTheirRecordsInEveryWayOfReading) {
     for (const fs::path& path : all_vectors()) {
         const nlohmann::json vector = nlohmann::json::parse(std::ifstream(path));
         const std::vector<std::uint8_t> image = file_bytes(with_extension(path, ".bin"));
         const std::uint64_t capacity = vector.at("capacity");
         ASSERT_EQ(image.size(), KMES_METADATA_BYTES + capacity) << path;
-        for (const Form form : {Form::kNext, Form::kPeek, Form::kBulk}) {
+        for (const ReadWay way : {ReadWay::kNext, ReadWay::kPeek, ReadWay::kBulk}) {
             for (const bool stop : {true, false}) {
                 ImageBuffer buffer(image, capacity);
                 buffer.config.stop_on_corrupt = stop;
-                const Result result = read_image(buffer.config, form);
+                const Result result = read_image(buffer.config, way);
                 EXPECT_EQ(result.records, vector.at("records").get<std::vector<std::string>>())
                     << path;
                 const std::string ends = vector.at("ends");

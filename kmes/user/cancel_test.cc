@@ -59,7 +59,7 @@ testing::AssertionResult returns_before_the_cancellation(std::function<void()> c
     return testing::AssertionSuccess();
 }
 
-// Runs it in another thread, so that a lock that is never released fails the test.
+// Runs `call` in another thread, so that a lock that is never released fails the test.
 bool returns(std::function<void()> call) {
     auto run = std::make_shared<Run>();
 
@@ -287,8 +287,8 @@ TEST_F(CancelTest, NothingStaysOpen) {
     };
 
     work();  // what the process opens once
-    // The producer closes its side of a connection later, so the count can be too high by these. A
-    // call that leaves a descriptor leaves more than that in so many calls.
+    // The producer closes its side of a connection later, so `before` can be too high by these
+    // connections. In 20 calls, a leak exceeds that.
     const size_t before = open_descriptors();
 
     for (int i = 0; i < 20; i++) ASSERT_TRUE(returns_before_the_cancellation(work));

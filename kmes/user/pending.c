@@ -48,20 +48,22 @@ bool kmes_pending_is_here(struct kmes_pending* pending) {
     return false;
 }
 
-static bool is_readable(int fd, int wait_ms) {
+/* Positive: the answer is there. 0: the time is over. Negative: a signal, for example. */
+static int wait_for_answer(int fd, int wait_ms) {
     struct pollfd connection = {fd, POLLIN, 0};
 
-    return poll(&connection, 1, wait_ms) > 0;
+    return poll(&connection, 1, wait_ms);
 }
 
 int kmes_pending_check(struct kmes_pending* pending, bool is_new) {
     const __u64 before_ns = __atomic_load_n(&no_answer_ns, __ATOMIC_RELAXED);
-    const bool waits = is_new && (!before_ns || pending->asked_ns - before_ns > NS_PER_SECOND);
+    const bool waits = is_new && (!before_ns || pending->asked_ns > before_ns + NS_PER_SECOND);
+    const int found = wait_for_answer(pending->fd, waits ? KMES_PENDING_WAIT_MS : 0);
     __u64 now_ns;
 
-    if (is_readable(pending->fd, waits ? KMES_PENDING_WAIT_MS : 0)) return 0;
+    if (found > 0) return 0;
     now_ns = kmes_clock_monotonic_ns();
-    if (waits) __atomic_store_n(&no_answer_ns, now_ns, __ATOMIC_RELAXED);
+    if (waits && found == 0) __atomic_store_n(&no_answer_ns, now_ns, __ATOMIC_RELAXED);
     if (now_ns - pending->asked_ns > GIVES_UP_NS) kmes_pending_end(pending);
     return now_ns - pending->asked_ns > NS_PER_SECOND ? -ETIMEDOUT : -EINPROGRESS;
 }

@@ -195,7 +195,7 @@ TEST(ProducerTest, MaxEventSizeIsForEmitCallsAlone) {
     EXPECT_EQ(0, producer.emit(0, "t", bytes_of(std::string(1024 - kFixed, 'x'))));
 }
 
-TEST(ProducerTest, BadMaxEventSizesAreRefusedAndSaid) {
+TEST(ProducerTest, BadMaxEventSizesAreRefusedAndReported) {
     Producer producer(test_options());
 
     ASSERT_EQ(0, producer.start_without_registry());
@@ -303,8 +303,8 @@ TEST(ProducerTest, AbandonedReservationLeavesNoTrace) {
     EXPECT_EQ(1u, drained(producer)[0].sequence);
 }
 
-// A resize that would wait for its own thread, half way through its CPUs, is rejected before the
-// first.
+// A resize inside a reservation would wait for its own thread. It is rejected before it changes any
+// CPU.
 TEST(ProducerTest, ResizeInsideAReservationIsRefusedWhole) {
     for (EmitterMode mode : {EmitterMode::kLocked, EmitterMode::kSingle}) {
         ProducerOptions options = test_options(2);
@@ -465,7 +465,7 @@ struct TextMemory {
     static const void* at(uint64_t offset) { return reinterpret_cast<const void*>(offset); }
 };
 
-TEST(ProducerTest, ServedCallsHaveTheMemoryOfTheirCallerAndMaxEventSizeAsItIs) {
+TEST(ProducerTest, ServedCallsReadTheCallersMemoryAndTheCurrentMaxEventSize) {
     ProducerOptions options = test_options(2);
 
     options.max_event_bytes = 1024;
@@ -637,7 +637,7 @@ TEST(ProducerTest, ResizesLeaveNothingBehind) {
     size_t descriptors = open_descriptors();
     size_t mappings = mappings_named("memfd:kmes-");
 
-    // Two files a buffer; the current ones and four retired ones a CPU.
+    // Each buffer has two files. Each CPU has the current buffer and four retired ones.
     EXPECT_EQ(8u, producer.retired_buffers());
     for (int i = 0; i < 200; i++) {
         ASSERT_EQ(0, producer.emit(i & 1, "t"));

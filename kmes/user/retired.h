@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only OR MIT
 // The buffers that swaps have retired, while their producer nudges them (E19). A consumer may
-// attach just before a swap and load `generation` just after it. It then takes the new value for
-// that of the dead buffer, and only the next change reveals this.
+// attach just before a swap and load `generation` just after it. It then takes the dead buffer for
+// the current one, because its `generation` already has the new value. Only the next nudge or
+// change reveals this.
 #ifndef KMES_USER_RETIRED_H
 #define KMES_USER_RETIRED_H
 

@@ -2,8 +2,9 @@
 /*
  * Disables the cancellation of the calling thread (pthread_cancel), and restores it. Many system
  * calls are cancellation points. A thread that ends in one keeps the locks of this library for
- * ever, and its descriptors stay open. In a destructor it ends the whole process. Each public
- * function that takes a lock or owns a descriptor therefore begins with this. A request for
+ * ever, and its descriptors stay open. Cancellation inside a destructor ends the whole process.
+ * Each public function that takes a lock or owns a descriptor therefore begins with
+ * KMES_UNCANCELLED or Uncancelled. A request for
  * cancellation stays pending, and takes effect at the next cancellation point of the caller.
  */
 #ifndef KMES_USER_UNCANCELLED_H
