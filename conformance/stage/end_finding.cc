@@ -137,9 +137,7 @@ void stop_ended(StageParts& parts) {
     if (end->kind == EndKind::kNotStarted || end->kind == EndKind::kNotTraceable)
         throw SuiteError(end->text);
     if (end->kind == EndKind::kKilled && end->signal == SIGSYS)
-        stop_inconclusive(
-            "the consumer's own seccomp filter killed it. It has to allow the calls by which the "
-            "suite serves kmes_attach and mmap: openat, fcntl, mmap, mprotect, munmap, close");
+        stop_inconclusive(std::string(kKilledBySeccomp));
     stop_if_killed_from_outside(*end);
     if (end->sanitizer_needs_ptrace)
         stop_inconclusive(

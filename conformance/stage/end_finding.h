@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/record.h"
@@ -14,6 +15,11 @@
 namespace kmes::conformance {
 
 struct StageParts;
+
+// Of a testee that SIGSYS has killed: the message of an inconclusive case.
+inline constexpr std::string_view kKilledBySeccomp =
+    "the consumer's own seccomp filter killed it. It has to allow the calls by which the suite "
+    "serves kmes_attach and mmap: openat, fcntl, mmap, mprotect, munmap, close";
 
 // Ends the case because the testee has ended first. Throws EarlyExit if the case allows this end,
 // SuiteError if the testee did not start, and Stop otherwise.

@@ -15,12 +15,13 @@ namespace {
 using std::chrono::milliseconds;
 
 // The longest time of one wait, and the time without a change after which a testee with timers
-// counts as hung. Both are multiplied by --timeout-scale. No correct consumer comes near.
+// counts as hung. kLimit and kSettle are multiplied by --timeout-scale. No correct consumer needs
+// so long.
 constexpr milliseconds kLimit{30000};
 constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
-// The same time before the testee has mapped a buffer, and after the last event: the specification
-// names no time for them.
+// kSettle before the testee has mapped a buffer, and after the last event. The specification names
+// no time for these.
 constexpr milliseconds kSettleElsewhere{15000};
 // The additional time for each CPU: one thread may wait 100 ms on each CPU in turn (contract).
 constexpr milliseconds kSettleOfACpu{150};
@@ -62,8 +63,8 @@ Stall Liveness::find_stall(bool must_be_sure) {
     const std::uint64_t operations = parts_.rings->history().operations();
     if (std::exchange(operations_seen_, operations) != operations) clock.note_work();
     if (Clock::now() - clock.last_change() < kLivenessCheckInterval) return Stall::none;
-    // Each access that is only recorded ends a wait of the runner. A check of all threads after
-    // each access took ten times as long as the access.
+    // Each access that is only recorded ends a wait of the runner. A check of all threads costs far
+    // more than an access.
     if (accesses_seen_ != parts_.guards.accesses_recorded() &&
         Clock::now() - last_check_ < kLivenessCheckInterval)
         return Stall::none;
@@ -90,8 +91,8 @@ Stall Liveness::find_stall(bool must_be_sure) {
     const bool for_good = inspection.all_blocked_for_good && !inspection.other_processes;
     if (for_good && !(must_be_sure && inspection.others_may_end_it)) return Stall::for_good;
     // Timers or other processes may still wake a thread. Then the time decides, and also the
-    // checks, most of which must have found the testee blocked. (The time alone may have passed for
-    // the runner as well.)
+    // checks, most of which must have found the testee blocked. (The time alone does not decide,
+    // because the runner may have been descheduled.)
     ++checks_;
     quiet_checks_ += nothing_runs ? 1 : 0;
     if (checks_ > kLivenessLeastChecks && quiet_checks_ * 10 > checks_ * 8 && nothing_runs &&

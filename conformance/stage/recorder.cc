@@ -28,8 +28,7 @@ void Recorder::finish(const Finding& finding) {
     verdict.cpu = finding.cpu;
     verdict.sequence = finding.sequence;
     verdict.clause = finding.clause;
-    verdict.text = fmt::format("FAILED, {}: {}", finding_name(finding.code),
-                               log_.threads().put_into(finding.message));
+    verdict.text = fmt::format("FAILED, {}: {}", finding_name(finding.code), finding.message);
     log_.add(std::move(verdict));
     VerdictMarks marks(log_.timeline(), log_.facts(), log_.has_rings() ? &log_.history() : nullptr);
     marks.mark_all(finding, log_.timeline().last_number());

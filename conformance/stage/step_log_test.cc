@@ -51,6 +51,18 @@ TEST(ThreadNumbers, ReplaceThreadIdsInAMessage) {
               "thread 2 waits for thread 1 and thread 7 ");
 }
 
+// In a PID namespace the id of a thread can be the number of another one.
+TEST(ThreadNumbers, ReplaceSmallIdsOnce) {
+    ThreadNumbers numbers;
+    EXPECT_EQ(numbers.of(30), 1);
+    EXPECT_EQ(numbers.of(5), 2);
+    EXPECT_EQ(numbers.of(2), 3);
+    EXPECT_EQ(numbers.put_into("thread 5 waits for thread 30 and thread 2, not for thread 300"),
+              "thread 2 waits for thread 1 and thread 3, not for thread 300");
+    EXPECT_EQ(numbers.put_into("thread , thread x, thread 99999999999 and thread 5"),
+              "thread , thread x, thread 99999999999 and thread 2");
+}
+
 TEST(ThreadNumbers, RememberTheLastUserOfEachCpu) {
     ThreadNumbers numbers;
     EXPECT_EQ(numbers.last_user_of(1), 0);

@@ -30,9 +30,10 @@ std::string error_text(std::int64_t result) {
 }  // namespace
 
 // Names a removal with the number of its thread in the trace.
-std::string TesteeSteps::with_number_of(const std::optional<Removal>& removal, std::string text) {
+std::string TesteeSteps::with_number_of(const std::optional<Removal>& removal,
+                                        std::string_view text) {
     if (removal) log_.threads().of(removal->tid);
-    return log_.threads().put_into(std::move(text));
+    return log_.threads().put_into(text);
 }
 
 void TesteeSteps::attached(const Attached& event) {

@@ -42,7 +42,7 @@ class TesteeSteps {
         CallSite site;
     };
 
-    std::string with_number_of(const std::optional<Removal>& removal, std::string text);
+    std::string with_number_of(const std::optional<Removal>& removal, std::string_view text);
     void add_record(const Record& record);
     std::string event_text(std::uint64_t cpu, std::uint64_t sequence) const;
 

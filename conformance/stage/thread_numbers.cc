@@ -3,7 +3,8 @@
 // See thread_numbers.h.
 #include "conformance/stage/thread_numbers.h"
 
-#include <fmt/format.h>
+#include <charconv>
+#include <system_error>
 
 namespace kmes::conformance {
 
@@ -16,14 +17,25 @@ int ThreadNumbers::last_user_of(std::uint32_t cpu) const {
     return found == user_of_cpu_.end() ? 0 : found->second;
 }
 
-std::string ThreadNumbers::put_into(std::string message) const {
-    for (const auto& [tid, number] : numbers_) {
-        const std::string name = fmt::format("thread {} ", tid);
-        for (std::size_t at = message.find(name); at != std::string::npos;
-             at = message.find(name, at + 1))
-            message.replace(at, name.size(), fmt::format("thread {} ", number));
+// One pass from left to right: a number may equal the id of another thread, in a PID namespace for
+// example.
+std::string ThreadNumbers::put_into(std::string_view message) const {
+    constexpr std::string_view kThread = "thread ";
+    std::string text;
+    std::size_t copied = 0;
+    for (std::size_t at = message.find(kThread); at != std::string_view::npos;
+         at = message.find(kThread, at + 1)) {
+        const std::size_t begin = at + kThread.size();
+        pid_t tid = 0;
+        const auto [end, error] =
+            std::from_chars(message.data() + begin, message.data() + message.size(), tid);
+        const auto found = error == std::errc() ? numbers_.find(tid) : numbers_.end();
+        if (found == numbers_.end()) continue;
+        text += message.substr(copied, begin - copied);
+        text += std::to_string(found->second);
+        copied = static_cast<std::size_t>(end - message.data());
     }
-    return message;
+    return text += message.substr(copied);
 }
 
 }  // namespace kmes::conformance

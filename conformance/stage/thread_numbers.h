@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 
 namespace kmes::conformance {
 
@@ -20,8 +21,9 @@ class ThreadNumbers {
     void note_user(std::uint32_t cpu, int number) { user_of_cpu_[cpu] = number; }
     // Returns the last such thread; 0: none.
     int last_user_of(std::uint32_t cpu) const;
-    // Replaces "thread 24601" of a message by the number of that thread.
-    std::string put_into(std::string message) const;
+    // Replaces each "thread 24601" of a message by the number of that thread. The result has
+    // numbers, so it must not be replaced again.
+    std::string put_into(std::string_view message) const;
 
   private:
     std::map<pid_t, int> numbers_;

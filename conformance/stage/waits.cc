@@ -46,10 +46,10 @@ std::uint64_t most_calls_without_progress(std::uint64_t cpus) {
 
 // -- Sleep -----------------------------------------------------------------------------------
 
-// Waits until the sleeper of this CPU is asleep in the kernel, but only for a short time: no
-// verdict depends on it. The tracer reports a wait at its entry, and the thread sleeps a little
-// later. After each stop of all threads the wait begins again. An operation of the producer before
-// the sleep wakes no thread: the wait finds another value.
+// Waits until the sleeper of this CPU is asleep in the kernel, but at most kFallAsleep: no verdict
+// depends on it. The tracer reports a wait at its entry, and the thread sleeps a little later.
+// After each stop of all threads the wait begins again. An operation of the producer before the
+// sleep wakes no thread: the wait finds another value.
 void Waits::let_fall_asleep(std::uint32_t cpu) {
     constexpr std::chrono::microseconds kMoment{50};
     const TimePoint end = Clock::now() + scaled(kFallAsleep, parts_.settings.timeout_scale);
@@ -134,8 +134,8 @@ void Waits::while_pending(const std::function<bool()>& pending, const std::funct
     const auto most_hits_without_progress =
         static_cast<std::uint64_t>(kHitsWithoutProgress * parts_.settings.patience);
     std::size_t records_seen = testee.records().records().size();
-    // One wake for each CPU: a thread that has not reached the awaited CPU by then chooses its CPU
-    // itself.
+    // One wake for each CPU. A thread that has not reached the awaited CPU after these wakes
+    // decides itself which CPU it reads next.
     std::uint32_t spurious_wakes_left = shortens_ ? parts_.cpus() : 0;
     // The nudges of this wait are no operations from outside.
     const auto operations = [this] {
@@ -186,8 +186,8 @@ void Waits::stop_at_endless_calls(const std::string& what) {
     // While no buffer is replaced, a correct thread attaches twice for each buffer, and twice after
     // a nudge.
     if (parts_.liveness.attaches_again() > most) stop_hung(parts_, what, Stall::attaching);
-    // Since the producer's last operation: after EAGAIN, a correct thread loads the counter again
-    // and expects the current value.
+    // refusals() counts from the producer's last operation. After EAGAIN, a correct thread loads
+    // the counter again and expects the current value.
     if (parts_.wait_log.refusals() > most) stop_hung(parts_, what, Stall::refused);
 }
 
