@@ -29,7 +29,8 @@ struct Point {
     std::uint64_t access;
 };
 
-// The beginning of the data, the third page of the event, and each access to the metadata page.
+// The beginning of the data, the third page of the event, and the first ten accesses to the
+// metadata page.
 const std::vector<Point> kPointsOfAnEvent{{1, 1}, {1, 2}, {3, 1}, {0, 1}, {0, 2}, {0, 3}, {0, 4},
                                           {0, 5}, {0, 6}, {0, 7}, {0, 8}, {0, 9}, {0, 10}};
 
@@ -95,9 +96,10 @@ void raise_counter(Stage& stage, std::uint32_t cpu, std::uint32_t wanted) {
     }
 }
 
-// Holds CPU 0's thread after its n-th access before a sleep. Meanwhile CPU 1's thread wakes and
-// sleeps again, with the counter that CPU 0 will have after its next event. A consumer that waits
-// on CPU 0 with that value sleeps on the event. Returns false if there was no n-th access.
+// Stops CPU 0's thread at its n-th access to the metadata page on the way to sleep. Meanwhile CPU
+// 1's thread wakes and sleeps again, with the counter that CPU 0 will have after its next event. A
+// consumer that waits on CPU 0 with that value sleeps on the event. Returns false if there was no
+// n-th access.
 bool hold_on_the_way_to_sleep(Stage& stage, int access) {
     bool held = false;
     int left = access;
@@ -251,8 +253,8 @@ Steps acted_elsewhere(const Steps& actions) {
 
 const Row kSeveralCpuRows[] = {
     {{"5.1.1/two-cpus-in-the-middle", Level::must, "two events of two CPUs at the same time",
-      "Hold the thread that reads an event of CPU 0 at an access to its data, and at each access "
-      "to the metadata in turn. Emit events of CPU 1 meanwhile.",
+      "Hold the thread that reads an event of CPU 0 at an access to its data, and at each of "
+      "the first ten accesses to the metadata in turn. Emit events of CPU 1 meanwhile.",
       kWholeOnEach},
      held_in_events(3 * kPageBytes - 100, kPointsOfAnEvent),
      kTwoHeld},
@@ -273,7 +275,8 @@ const Row kSeveralCpuRows[] = {
     {{"5.1.1/two-cpus-in-the-middle-of-long-types", Level::must,
       "two long types of two CPUs at the same time",
       "Hold the thread that reads an event of CPU 0 in the middle of its type of 300, 5000 or "
-      "60,000 bytes. Emit one with a type as long on CPU 1 meanwhile.",
+      "60,000 bytes. Meanwhile emit an event with a type "
+      "of the same length on CPU 1.",
       kWholeOnEach},
      {held_in_type(300, {2, 1}), held_in_type(300, {2, 20}), held_in_type(5000, {2, 1}),
       held_in_type(5000, {3, 1}), held_in_type(5000, {2, 100}), held_in_type(60'000, {3, 1})},

@@ -42,7 +42,7 @@ void emit_almost_the_end(Stage& stage) {
     stage.rings().emit(0, in_two_parts);
 }
 
-// Other events of that type also are end events.
+// An event of that type is an end event, whatever its payload, header size and origin.
 void emit_other_ends(Stage& stage) {
     const std::string type(kEndEventType);
     const std::uint64_t least = kHeaderBytesBeforeType + type.size();
@@ -83,7 +83,7 @@ const Row kFirstEndRows[] = {
               Emit{5, 80}}}}},
     {{"contract-4/almost-the-end", must, "types similar to the end event's",
       "Emit events whose type differs from kmes.conformance.end by one byte more, one byte less, "
-      "one other byte, or by its case.",
+      "one other byte, or by its case, and one whose type continues in the payload.",
       "The consumer delivers these events as ordinary ones."},
      {AllMapped{}, emit_almost_the_end, Emit{2, 80}, Delivered{}}},
 };
@@ -92,7 +92,8 @@ const Row kOtherEndRows[] = {
     {{"contract-4/other-ends", must, "end events of other shapes",
       "Emit end events with a payload, with a longer header, and with other origins.",
       "The consumer ends the CPU of each of them."},
-     {Asleep{}, emit_other_ends, Delivered{}}},
+     {Asleep{}, emit_other_ends, Delivered{}},
+     {.cpus = 3}},
 };
 
 const Row kEndedCpuRows[] = {

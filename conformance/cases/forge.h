@@ -66,16 +66,16 @@ void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail);
 
 enum class Moment {
     before_the_attach,
-    while_it_runs,   // while it sleeps: it finds the forged bytes at its next iteration
-    after_a_change,  // as while_it_runs, on the second buffer of the CPU
+    while_it_sleeps,  // it finds the forged bytes at its next iteration
+    after_a_change,   // as while_it_sleeps, on the second buffer of the CPU
 };
 
 // Puts an image into the ring of one CPU, and makes the judge tolerate that CPU.
 using Forge = std::function<void(Stage& stage, std::uint32_t cpu)>;
 
-// A case with many CPUs. It calls `forge` for each of the first `cpus` CPUs, and leaves two more
-// valid. The testee must drain the valid ones, whatever happens to the others. In the end it has
-// refused each forged CPU, or sleeps with it.
+// A case with many CPUs. It calls `forge` for each of the first `cpus` CPUs, and leaves the buffers
+// of two more CPUs valid. The testee must drain these two, whatever happens to the others. In the
+// end it has refused each forged CPU, or sleeps with it.
 struct Forged {
     std::size_t cpus;
     Moment moment;

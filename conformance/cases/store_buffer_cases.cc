@@ -26,6 +26,7 @@
 #include <string>
 
 #include "conformance/cases/play.h"
+#include "conformance/model/step_texts.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/play/row.h"
 #include "conformance/play/unusual_iteration.h"
@@ -164,7 +165,7 @@ class StoreBuffer {
 void expect_a_barrier(std::string& message) {
     constexpr std::string_view kExpected = "; expected ";
     const std::size_t begin = message.find(kExpected);
-    const std::size_t end = message.find(". Evidence: ", begin);
+    const std::size_t end = message.find(kEvidence, begin);
     if (begin == std::string::npos || end == std::string::npos) return;
     const std::size_t first = begin + kExpected.size();
     message.replace(first, end - first,
@@ -258,7 +259,7 @@ void guard_after(Stage& stage, UnusualIteration& iteration, StoreBuffer& buffer)
     stage.guards().guard(
         0, 0, 1,
         [&iteration, &buffer, has_begun](const GuardHit& hit) {
-            *has_begun = *has_begun || iteration.is_made(hit);
+            *has_begun = *has_begun || iteration.check_before(hit);
             if (*has_begun) buffer.before(hit);
             return AtGuard::step;
         },

@@ -23,6 +23,8 @@
 #include "conformance/main/expected.h"
 #include "conformance/main/known_failures.h"
 #include "conformance/main/report_files.h"
+#include "conformance/main/selection.h"
+#include "conformance/main/shard.h"
 #include "conformance/report/console.h"
 #include "conformance/report/output_file.h"
 #include "conformance/report/result.h"
@@ -98,12 +100,20 @@ class TeeBuffer : public std::streambuf {
     std::ostream& second_;
 };
 
-// A report file is read elsewhere than on this terminal.
+// Whether a file gets the texts of the console report. It is read elsewhere than on this terminal.
+bool writes_texts_to_files(const Options& options) {
+    return options.report_file ||
+           std::ranges::any_of(options.more_reports, [](const ReportTarget& target) {
+               return target.format != ReportFormat::json && target.format != ReportFormat::html;
+           });
+}
+
 DrawingOptions drawing_options(const Options& options, const Surroundings& around) {
+    const bool is_for_files = writes_texts_to_files(options);
     DrawingOptions drawing;
-    drawing.width = options.report_file ? 100 : around.out_columns;
-    drawing.colour = around.out_has_colour && !options.report_file;
-    drawing.unicode = around.out_is_unicode && !options.report_file;
+    drawing.width = is_for_files ? 100 : around.out_columns;
+    drawing.colour = around.out_has_colour && !is_for_files;
+    drawing.unicode = around.out_is_unicode && !is_for_files;
     return drawing;
 }
 
@@ -312,6 +322,20 @@ class Run {
         if (!options_.expect_unsupported.empty())
             report_.differences = differences(report_, expected_.ids);
         report_.differences.insert(report_.differences.end(), stale.begin(), stale.end());
+        set_parts_aside();
+    }
+
+    // A shard that plays a part of a case does not know whether the other parts pass.
+    void set_parts_aside() {
+        if (!report_.shard) return;
+        const auto is_of_part = [this](const ListDifference& difference) {
+            const Case* const found = find_case(around_.cases, difference.case_id);
+            return found != nullptr && is_in_every_shard(*found, options_.explore);
+        };
+        const auto parts =
+            std::ranges::stable_partition(report_.differences, std::not_fn(is_of_part));
+        report_.part_differences.assign(parts.begin(), parts.end());
+        report_.differences.erase(parts.begin(), parts.end());
     }
 
     // `begin` is before the check of the adapter.
@@ -321,7 +345,8 @@ class Run {
         console_options.quiet = options_.quiet;
         console_options.command = around_.command;
         console_options.given = shell_command(options_.given);
-        console_options.colour = around_.out_has_colour && !options_.report_file;
+        console_options.fail_fast = options_.fail_fast;
+        console_options.colour = around_.out_has_colour && !writes_texts_to_files(options_);
         console_options.id_width = longest_id(cases_);
         if (!around_.error_shows_progress) console_options.sign_of_life = kSignOfLife;
         TeeBuffer tee(around_.out, console_text_);
@@ -462,6 +487,8 @@ class Run {
         if (result.clause.empty() && is_judged) result.clause = the_case.clause();
         result.message = outcome.message;
         if (outcome.verdict == Verdict::fail) {
+            result.listed_clause = result.clause;
+            result.listed_message = outcome.message;
             result.what_is_done = the_case.description;
             result.what_is_right = the_case.expectation;
         }
@@ -543,8 +570,9 @@ class Run {
 
     bool write_reports() {
         const auto text_of = [this](ReportFormat format) {
-            return format == ReportFormat::console ? console_text_.str()
-                                                   : report_text(report_, format);
+            return format == ReportFormat::console && prints_console()
+                       ? console_text_.str()
+                       : report_text(report_, format);
         };
         bool is_written = true;
         const auto say_trouble = [&](const std::string& line) {

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "conformance/main/selection.h"
+#include "conformance/model/step_texts.h"
 #include "conformance/report/input_file.h"
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"
@@ -17,6 +18,7 @@ namespace kmes::conformance {
 namespace {
 
 constexpr std::size_t kMaximumFileBytes = std::size_t{16} << 20;
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 bool is_digit(char byte) {
     return byte >= '0' && byte <= '9';
@@ -26,15 +28,25 @@ bool is_hex_digit(char byte) {
     return is_digit(byte) || (byte >= 'a' && byte <= 'f') || (byte >= 'A' && byte <= 'F');
 }
 
-// The rest of a line after the id. It does not depend on the other cases of the run.
+// The part of a message that is the same in each run: no cause, which needs recorded accesses, and
+// no evidence, which depends on addresses and threads.
+std::string_view lasting_part(std::string_view message) {
+    message = message.substr(0, message.find(kTheCause));
+    return message.substr(0, message.find(kEvidence));
+}
+
+// The rest of a line after the id. It does not depend on the other cases of the run, or on the form
+// of its reports.
 std::string rest_of(const CaseResult& result) {
-    return fmt::format("[{}] {}", printable(result.found_clause), printable(result.message));
+    return fmt::format("[{}] {}", printable(result.listed_clause),
+                       printable(lasting_part(result.listed_message)));
 }
 
 // Compares without figures. Numbers of a clause are not figures.
 bool is_same(std::string_view listed, std::string_view now) {
     const auto clause = [](std::string_view rest) { return rest.substr(0, rest.find("] ")); };
-    return clause(listed) == clause(now) && without_numbers(listed) == without_numbers(now);
+    return clause(listed) == clause(now) &&
+           without_numbers(lasting_part(listed)) == without_numbers(lasting_part(now));
 }
 
 const CaseResult* find_result(const RunReport& report, std::string_view id) {
@@ -67,13 +79,19 @@ std::string KnownFailures::read(const std::vector<Case>& cases, const std::strin
     if (!file.error.empty()) return file.error;
     std::set<std::string> ids;
     std::string_view text = file.text;
+    if (text.starts_with(kByteOrderMark)) {
+        beginning_ = kByteOrderMark;
+        text.remove_prefix(kByteOrderMark.size());
+    }
     for (std::size_t number = 1; !text.empty(); ++number) {
         const std::size_t end = std::min(text.find('\n'), text.size());
         std::string line(text.substr(0, end));
-        if (line.ends_with('\r')) line.pop_back();
+        const bool ends_with_cr = line.ends_with('\r');
+        if (ends_with_cr) line.pop_back();
+        line_end_ = ends_with_cr ? "\r\n" : "\n";
         text.remove_prefix(std::min(end + 1, text.size()));
         if (line.empty() || line.front() == '#') {
-            lines_.push_back({"", line});
+            lines_.push_back({"", line, line_end_});
             continue;
         }
         const std::size_t space = line.find(' ');
@@ -84,7 +102,7 @@ std::string KnownFailures::read(const std::vector<Case>& cases, const std::strin
                 printable(path), number, printable(line.substr(0, 80)));
         std::string id = line.substr(0, space);
         if (const Case* const known = find_case(cases, id)) id = known->id;
-        lines_.push_back({id, rest});
+        lines_.push_back({id, rest, line_end_});
         if (!ids.insert(lines_.back().id).second)
             return fmt::format("{}:{}: the case \"{}\" is listed twice", printable(path), number,
                                printable(lines_.back().id));
@@ -127,10 +145,10 @@ std::vector<ListDifference> KnownFailures::compare(const std::vector<Case>& case
 
 std::string KnownFailures::updated_text(const std::vector<Case>& cases,
                                         const RunReport& report) const {
-    std::string text;
+    std::string text = beginning_;
     for (const Line& line : lines_) {
         if (line.id.empty()) {
-            text += line.rest + "\n";
+            text += line.rest + line.end;
             continue;
         }
         if (find_case(cases, line.id) == nullptr) continue;
@@ -139,11 +157,11 @@ std::string KnownFailures::updated_text(const std::vector<Case>& cases,
         const bool has_failed = result != nullptr && result->verdict == Verdict::fail;
         // Different figures alone do not change the file.
         const bool is_new = has_failed && !is_same(line.rest, rest_of(*result));
-        text += line.id + " " + (is_new ? rest_of(*result) : line.rest) + "\n";
+        text += line.id + " " + (is_new ? rest_of(*result) : line.rest) + line.end;
     }
     for (const CaseResult& result : report.results) {
         if (result.verdict == Verdict::fail && find(result.id) == nullptr)
-            text += result.id + " " + rest_of(result) + "\n";
+            text += result.id + " " + rest_of(result) + line_end_;
     }
     return text;
 }

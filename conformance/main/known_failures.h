@@ -15,8 +15,9 @@
 namespace kmes::conformance {
 
 // A line of the file has a case id, a space, the clause in brackets, a space and the message. Empty
-// lines and lines that begin with '#' are comments. A line may end with CR LF. The clause is that
-// of the finding itself, so it does not depend on the other failures of the run.
+// lines and lines that begin with '#' are comments. A line may end with CR LF. Clause and message
+// are those of the first run of the case, without its evidence. They do not depend on the other
+// failures of the run, on its shards, or on the form of its reports.
 class KnownFailures {
   public:
     // Returns an empty string, or one line that says what is wrong. A missing file is an error
@@ -36,10 +37,13 @@ class KnownFailures {
     struct Line {
         std::string id;    // empty: a comment
         std::string rest;  // for a comment, the whole line
+        std::string end;   // "\n" or "\r\n"
     };
     const Line* find(std::string_view id) const;
 
     std::string path_;
+    std::string beginning_;        // a byte order mark, or nothing
+    std::string line_end_ = "\n";  // that of the last line, and of new ones
     std::vector<Line> lines_;
 };
 

@@ -57,7 +57,7 @@ TEST(Merge, FailsWhereOnePartFailed) {
         const Merged inconclusive = merge_shards(two_parts(Verdict::pass, other), {"0", "1"});
         EXPECT_EQ(inconclusive.report.results[0].verdict, other);
     }
-    // Of two failures, that of the first shard, in whatever order the files are named.
+    // The failure of the first shard wins, whatever the order of the files.
     std::vector<RunReport> shards = two_parts(Verdict::fail, Verdict::fail);
     std::swap(shards[0], shards[1]);
     EXPECT_EQ(merge_shards(shards, {"1", "0"}).report.results[0].message, "the first");
@@ -72,7 +72,7 @@ TEST(Merge, FailsWhereOneOfTwoFailuresIsUnknown) {
     EXPECT_EQ(exit_status(merged.report), 1);
 }
 
-// A shard in which its part of a known failure passed says nothing about the whole case.
+// One shard may play a part of a known failure that passes. This says nothing about the whole case.
 TEST(Merge, TakesADifferenceFromTheDecisivePart) {
     std::vector<RunReport> shards = two_parts(Verdict::fail, Verdict::pass);
     shards[0].results[0].is_known = true;

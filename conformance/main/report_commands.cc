@@ -139,7 +139,10 @@ using PartsOfCases = std::map<std::string_view, std::vector<const CaseResult*>>;
 // the case only if its part is the decisive one. Each shard names the lines without a case.
 void add_differences(const ShardsByIndex& by_index, const PartsOfCases& results, RunReport& all) {
     for (const auto& [index, shard] : by_index) {
-        for (const ListDifference& difference : shard->differences) {
+        std::vector<ListDifference> differences = shard->differences;
+        differences.insert(differences.end(), shard->part_differences.begin(),
+                           shard->part_differences.end());
+        for (const ListDifference& difference : differences) {
             const auto parts = results.find(difference.case_id);
             const auto is_of_case = [&](const CaseResult& result) {
                 return parts != results.end() && &decisive_part(parts->second) == &result;
@@ -195,6 +198,7 @@ Merged merge_shards(const std::vector<RunReport>& shards, const std::vector<std:
             all.results.clear();
             all.not_run.clear();
             all.differences.clear();
+            all.part_differences.clear();
             all.machine = {};
         }
         // The text of one shard says nothing about a run in which others had cases.

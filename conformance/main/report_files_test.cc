@@ -18,6 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 // The arguments of the consumer may be longer than any text that a reader of the JSON accepts.
 TEST(Files, AreCompleteWithALongCommand) {
@@ -47,6 +48,37 @@ TEST(Files, AreWrittenWhereAnotherReportCannotBeMade) {
     EXPECT_EQ(files.error(), "cannot make the html report: no text");
     EXPECT_FALSE(std::filesystem::exists(folder.file("a")));
     EXPECT_EQ(read_file(folder.file("b")), "a report");
+}
+
+TEST(Files, HaveTheConsoleReportWhateverIsOnStandardOutput) {
+    const Folder folder;
+    ReportShell shell;
+    shell.failures = {{"E3/d", "lost"}};
+    for (const char* form : {"console", "json", "junit", "tap"}) {
+        const std::string file = folder.file(std::string("of-") + form);
+        EXPECT_EQ(shell.test({"--report", form, "--report", "console:" + file}), 1);
+        EXPECT_THAT(read_file(file), HasSubstr("\nfail E3/d (clause ")) << form;
+        EXPECT_THAT(read_file(file), HasSubstr("\n5 cases: 4 pass, 1 fail; ")) << form;
+    }
+}
+
+TEST(Files, HaveNoColoursOfATerminal) {
+    const Folder folder;
+    ReportShell shell;
+    shell.failures = {{"E3/d", "lost"}};
+    shell.has_colour = true;
+    EXPECT_EQ(shell.test({}), 1);
+    EXPECT_THAT(shell.out.str(), HasSubstr("\x1b["));
+    std::vector<std::string> words;
+    for (const char* form : {"console", "junit", "tap", "html", "json"})
+        words.insert(words.end(), {"--report", std::string(form) + ":" + folder.file(form)});
+    EXPECT_EQ(shell.test(words), 1);
+    for (const char* form : {"console", "junit", "tap", "html", "json"}) {
+        const std::string text = read_file(folder.file(form));
+        EXPECT_THAT(text, HasSubstr("E3/d")) << form;
+        EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << form;
+        EXPECT_THAT(text, Not(HasSubstr("x1b["))) << form;
+    }
 }
 
 TEST(Files, AreNotNamedTwice) {

@@ -18,6 +18,7 @@
 #include <nlohmann/json.hpp>
 
 #include "conformance/main/selftest.h"
+#include "conformance/main/shard.h"
 #include "conformance/model/verdict.h"
 #include "conformance/report/result.h"
 
@@ -87,9 +88,11 @@ int spawn_and_wait(const std::vector<std::string>& words, const std::string& out
     ::posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(), O_WRONLY | O_TRUNC,
                                        0);
     ::posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+    // Its runs have all their cases, whatever part of a test has called `selftest`.
+    std::vector<char*> environment = without_shard(environ);
     pid_t pid = 0;
-    const int error =
-        ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+    const int error = ::posix_spawn(&pid, "/proc/self/exe", &actions, nullptr, arguments.data(),
+                                    environment.data());
     ::posix_spawn_file_actions_destroy(&actions);
     if (error != 0) return -error;
     return wait_for(pid, stop);

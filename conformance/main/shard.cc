@@ -58,6 +58,21 @@ bool is_in_every_shard(const Case& each, const ExploreSettings& explore) {
            (each.demand == Demand::explored && (explore.deep || explore.to_the_limit));
 }
 
+std::vector<char*> without_shard(char** environment) {
+    constexpr std::string_view kVariables[] = {
+        "TEST_TOTAL_SHARDS=", "TEST_SHARD_INDEX=", "TEST_SHARD_STATUS_FILE="};
+    std::vector<char*> all;
+    for (char** each = environment; *each != nullptr; ++each) {
+        const std::string_view variable(*each);
+        if (std::ranges::none_of(kVariables, [variable](std::string_view name) {
+                return variable.starts_with(name);
+            }))
+            all.push_back(*each);
+    }
+    all.push_back(nullptr);
+    return all;
+}
+
 void take_shard(Shard& shard, const ExploreSettings& explore, std::vector<const Case*>& cases) {
     // The explored cases come first, so each shard gets its share of them.
     std::vector<const Case*> order;

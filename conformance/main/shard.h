@@ -33,6 +33,10 @@ ParsedShard parse_shard(const ShardEnvironment& environment);
 // `explore` (--explore) deep or SECONDS.
 bool is_in_every_shard(const Case& each, const ExploreSettings& explore);
 
+// Returns the variables of an environment, which ends with NULL, without those of a shard. The
+// result ends with NULL, too.
+std::vector<char*> without_shard(char** environment);
+
 // Keeps the cases that every shard has and, of the others, every `total`-th one, starting with
 // number `index`. Records the ids of all cases in the shard. Cases that explore take longest, so
 // each shard gets an equal share of them.

@@ -76,6 +76,7 @@ TEST(Shards, SayWhatIsMissing) {
               3);
     EXPECT_THAT(shell.error.str(), HasSubstr("shard 1 of 3 is missing\n"));
     EXPECT_THAT(shell.error.str(), HasSubstr("2 cases did not run, the first is "));
+    EXPECT_THAT(shell.out.str(), HasSubstr("\n2 cases were not run:\n"));
     EXPECT_THAT(read_file(folder.file("xml")), HasSubstr("type=\"not run\""));
 }
 
@@ -173,6 +174,40 @@ TEST(Shards, EachHasItsPartOfADeepSearchAndOfASoak) {
         else
             EXPECT_THAT(ids, ElementsAre("b/1", "soak"));
         EXPECT_THAT(shard.cases, ElementsAre("a/1", "b/1", "soak"));
+    }
+}
+
+TEST(Shards, AreNotThoseOfAnotherProgram) {
+    std::vector<std::string> words = {"TEST_TOTAL_SHARDS=2", "A=1", "TEST_SHARD_INDEX=0",
+                                      "TEST_SHARD_INDEX_OF=1", "TEST_SHARD_STATUS_FILE=f"};
+    std::vector<char*> environment;
+    for (std::string& word : words) environment.push_back(word.data());
+    environment.push_back(nullptr);
+    EXPECT_THAT(without_shard(environment.data()),
+                ElementsAre(words[1].data(), words[3].data(), nullptr));
+}
+
+// A known failure that only one part of a search finds.
+TEST(Shards, LeaveTheLinesOfCasesWithPartsToMerge) {
+    const Folder folder;
+    const std::string known = folder.file("known");
+    write_file(known, "E2/c [E9] lost\n");
+    ReportShell shell;
+    for (const bool fails : {true, false}) {
+        std::vector<std::string> words = {"merge"};
+        for (int i = 0; i < 2; ++i) {
+            shell.shard = {"2", std::to_string(i), ""};
+            shell.failures.clear();
+            if (fails && i == 0) shell.failures = {{"E2/c", "lost"}};
+            words.push_back(folder.file("shard" + std::to_string(i)));
+            EXPECT_EQ(shell.test({"--explore", "deep", "--known-failures", known, "--report",
+                                  "json:" + words.back()}),
+                      0);
+            EXPECT_EQ(shell.error.str(), "");
+        }
+        shell.shard = {};
+        EXPECT_EQ(shell.run(words), fails ? 0 : 1);
+        EXPECT_EQ(shell.error.str().find("E2/c passed, but ") == std::string::npos, fails);
     }
 }
 

@@ -55,6 +55,7 @@ class Shell {
             .check_set_up = [this](const StageSettings&) { return set_up_problem; },
             .out = out,
             .error = error,
+            .out_has_colour = has_colour,
             .error_shows_progress = terminal,
             .command = "tools/kmes conformance",
             .version = "kmes-conformance 7\n",
@@ -98,6 +99,7 @@ class Shell {
     std::string other_form;
     int preflights = 0;
     bool terminal = false;
+    bool has_colour = false;  // of the standard output
     StopFlag stop;
     std::ostringstream out;
     std::ostringstream error;

@@ -15,8 +15,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A testee that is blocked for good at this many checks in a row has nothing more to say.
 constexpr milliseconds kCheckEvery{20};
+// A testee that is blocked for good at this many checks in a row has nothing more to say.
 constexpr unsigned kQuietChecks = 5;
 
 }  // namespace
@@ -46,8 +46,7 @@ std::string SmokePatience::why_hopeless() {
     return quiet_checks_ >= kQuietChecks ? "all threads are blocked for good" : std::string();
 }
 
-// Before the first attach a launcher may wait for the process that will be the consumer, which
-// works.
+// Before the first attach a launcher may sleep while its child, the later consumer, still works.
 bool SmokePatience::is_resting(const Inspection& inspection) const {
     if (tracer_.testee_pid() != 0)
         return std::ranges::all_of(inspection.threads, is_out_of_the_way);
@@ -60,7 +59,7 @@ bool SmokePatience::is_resting(const Inspection& inspection) const {
 // A program that sleeps waits for something. A program that works may be slow, such as an
 // interpreter that loads its modules on a busy machine. It gets time up to the limit of the run.
 bool SmokePatience::has_rested() const {
-    return resting_checks_ * 10 >= checks_ * 8;
+    return checks_ > 0 && resting_checks_ * 10 >= checks_ * 8;
 }
 
 std::string SmokePatience::no_progress() const {

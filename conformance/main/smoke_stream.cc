@@ -4,6 +4,7 @@
 #include "conformance/main/smoke_stream.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -26,6 +27,7 @@
 #include "conformance/oracle/driver_findings.h"
 #include "conformance/oracle/layout.h"
 #include "conformance/stage/attach_form.h"
+#include "conformance/stage/end_finding.h"
 #include "conformance/stage/metadata_check.h"
 #include "conformance/stage/rings_observer.h"
 #include "conformance/tracer/tracer.h"
@@ -445,6 +447,8 @@ class Session : private RingsObserver {
             for (const std::string& mistake : mistakes)
                 complain(mistake + ". The kernel refuses it with EINVAL");
         }
+        if (ended_->kind == EndKind::kKilled && ended_->signal == SIGSYS)
+            return give_up_as_inconclusive(std::string(kKilledBySeccomp));
         if (last_attach_.error != 0 && mappings_.cpus() == 0) {
             const std::string mistake = attach_mistake(last_attach_, has_attached_);
             if (!mistake.empty()) complain(mistake);

@@ -275,6 +275,14 @@ TEST(Smoke, IsInconclusiveWhereASanitizerOwnsPtrace) {
     EXPECT_THAT(shell.out.str(), HasSubstr("its LeakSanitizer does not work in a traced program"));
 }
 
+// As in the cases.
+TEST(Smoke, IsInconclusiveWhereTheProgramsFilterKillsIt) {
+    Shell shell;
+    EXPECT_EQ(shell.smoke("seccomp"), 4) << shell.out.str() << shell.error.str();
+    EXPECT_THAT(shell.out.str(), HasSubstr("the consumer's own seccomp filter killed it"));
+    EXPECT_THAT(shell.out.str(), Not(HasSubstr("--layout")));
+}
+
 TEST(Smoke, SaysBadUsageAndBadSetUpInOneLine) {
     Shell shell;
     EXPECT_EQ(shell.run({}), 2);

@@ -58,7 +58,6 @@ std::string place_of(const std::string& place) {
 
 // In a library the place is that of the program's own call: an abort in the C library says nothing.
 std::string place_of_crash(std::string_view message) {
-    constexpr std::string_view kEvidence = ". Evidence: ";
     std::string place = between(message, ", called from ", kEvidence);
     if (place.empty()) place = between(message, ", by ", kEvidence);
     return place_of(place);

@@ -15,6 +15,9 @@ inline constexpr std::string_view kStaleCapacity = " is where it would be with t
 // In a message: the cause that the trace shows follows.
 inline constexpr std::string_view kTheCause = "; the cause: the consumer ";
 
+// In a message: what shows the fault follows. Addresses and threads in it differ from run to run.
+inline constexpr std::string_view kEvidence = ". Evidence: ";
+
 // In a message: the consumer spins. The processor time comes before it.
 inline constexpr std::string_view kSpins = " of processor time without a record or a sleep";
 

@@ -307,7 +307,7 @@ void act_at_every_access_after(Stage& stage, Disturbance disturbance,
     const auto begin = [&stage, disturbance] {
         const auto iteration = std::make_shared<UnusualIteration>(stage, disturbance);
         return Beginning{[iteration] { iteration->begin(); },
-                         [iteration](const GuardHit& hit) { return iteration->is_made(hit); },
+                         [iteration](const GuardHit& hit) { return iteration->check_before(hit); },
                          [iteration](const GuardHit& hit) { return iteration->make_after(hit); }};
     };
     act_at_each(stage, 0, [] {}, begin, act, choice);

@@ -140,7 +140,7 @@ void UnusualIteration::wake_with(std::int64_t result) {
     stage_.hooks().set_wake_result(0);
 }
 
-bool UnusualIteration::is_made(const GuardHit& hit) {
+bool UnusualIteration::check_before(const GuardHit& hit) {
     const bool is_at_another = disturbance_ == Disturbance::empty_buffer ||
                                disturbance_ == Disturbance::replaced_meanwhile;
     if (disturbance_ == Disturbance::many && !is_made_) {

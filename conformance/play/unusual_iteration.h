@@ -3,8 +3,8 @@
 // Situations before the store to need_wake and the second check, other than a wake, a drain and an
 // empty ring. A consumer that omits a barrier or a check only then is correct in every plain
 // iteration.
-#ifndef KMES_CONFORMANCE_PLAY_UNUSUAL_ROUND_H_
-#define KMES_CONFORMANCE_PLAY_UNUSUAL_ROUND_H_
+#ifndef KMES_CONFORMANCE_PLAY_UNUSUAL_ITERATION_H_
+#define KMES_CONFORMANCE_PLAY_UNUSUAL_ITERATION_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -52,7 +52,7 @@ class UnusualIteration {
     // buffer counts when its G record and the record of an event that only this buffer holds are
     // written. The consumer has then read its generation, so E19 does not excuse a missed later
     // swap.
-    bool is_made(const GuardHit& hit);
+    bool check_before(const GuardHit& hit);
     // Call it after an access. Returns true if the producer has made the disturbance now.
     bool make_after(const GuardHit& hit);
 
@@ -74,4 +74,4 @@ void play_after(Disturbance disturbance, const std::function<void()>& play);
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_PLAY_UNUSUAL_ROUND_H_
+#endif  // KMES_CONFORMANCE_PLAY_UNUSUAL_ITERATION_H_

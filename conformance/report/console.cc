@@ -20,6 +20,7 @@ namespace {
 // How many lines of details a problem shows without -v.
 constexpr std::size_t kShortDetails = 24;
 constexpr std::size_t kAllDetails = 100000;
+constexpr std::size_t kDetailBytes = 2048;  // of a line of the short ones
 // How many cases that did not run are listed: the first ones tell where the run ended.
 constexpr std::size_t kNotRunShown = 5;
 constexpr std::size_t kRemarksShown = 5;
@@ -354,7 +355,11 @@ void ConsoleReport::print_details(const std::string& details, std::size_t maximu
     std::size_t lines = 0;
     for (std::size_t begin = 0; begin < text.size(); ++lines) {
         const std::size_t end = std::min(text.find('\n', begin), text.size());
-        if (lines < maximum_lines) print_text("    | " + text.substr(begin, end - begin));
+        const std::string_view line = std::string_view(text).substr(begin, end - begin);
+        const bool is_long = maximum_lines != kAllDetails && line.size() > kDetailBytes;
+        if (lines < maximum_lines)
+            print_text(fmt::format("    | {}{}", is_long ? cut(line, kDetailBytes) : line,
+                                   is_long ? " ... (-v prints the whole line)" : ""));
         begin = end + 1;
     }
     if (lines > maximum_lines) {
@@ -369,9 +374,11 @@ void ConsoleReport::print_not_run(const RunReport& report) {
         print_head();
         for (const CaseResult& result : report.results) print_row(result);
     }
-    out_ << fmt::format("\n{} {} not run ({}):\n", report.not_run.size(),
+    out_ << fmt::format("\n{} {} not run{}:\n", report.not_run.size(),
                         report.not_run.size() == 1 ? "case was" : "cases were",
-                        report.interrupted ? "interrupted" : "--fail-fast");
+                        report.interrupted   ? " (interrupted)"
+                        : options_.fail_fast ? " (--fail-fast)"
+                                             : "");
     const std::size_t shown =
         options_.verbose ? report.not_run.size() : std::min(report.not_run.size(), kNotRunShown);
     for (std::size_t i = 0; i < shown; ++i) out_ << "    " << printable(report.not_run[i]) << "\n";

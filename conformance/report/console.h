@@ -25,6 +25,7 @@ struct ConsoleOptions {
     std::size_t id_width = 0;  // of the longest id
     std::string command = {};  // how a person calls the suite: "tools/kmes conformance"
     std::string given = {};    // the options of this run, as for a shell
+    bool fail_fast = false;    // so the first failure has ended the run
 };
 
 class ConsoleReport {

@@ -339,6 +339,12 @@ TEST(Console, BoundsDetailsWithoutVerbose) {
     std::ostringstream brief;
     ConsoleReport(brief, {}).end(report);
     EXPECT_THAT(brief.str(), HasSubstr("(76 more lines: run it again with -v)"));
+    RunReport long_line = report;
+    long_line.results[1].details = std::string(60'000, 'x');
+    std::ostringstream cut;
+    ConsoleReport(cut, {}).end(long_line);
+    EXPECT_LT(cut.str().size(), 6000u);
+    EXPECT_THAT(cut.str(), HasSubstr("-v prints the whole"));
     std::ostringstream out;
     ConsoleOptions options;
     options.verbose = true;
@@ -375,11 +381,12 @@ TEST(Console, NamesTheFirstOfManyThatDidNotRunAndAllWhereAsked) {
     for (int i = 1; i <= 9; ++i) report.not_run.push_back("E22/case-" + std::to_string(i));
     std::ostringstream out;
     ConsoleReport(out, {}).end(report);
-    EXPECT_THAT(out.str(), HasSubstr("9 cases were not run (--fail-fast):\n    E22/case-1\n"));
+    EXPECT_THAT(out.str(), HasSubstr("9 cases were not run:\n    E22/case-1\n"));
     EXPECT_THAT(out.str(), HasSubstr("    E22/case-5\n    (4 more: -v names them)\n"));
     EXPECT_THAT(out.str(), Not(HasSubstr("E22/case-6")));
     std::ostringstream all;
-    ConsoleReport(all, {.verbose = true}).end(report);
+    ConsoleReport(all, {.verbose = true, .fail_fast = true}).end(report);
+    EXPECT_THAT(all.str(), HasSubstr("9 cases were not run (--fail-fast):\n"));
     EXPECT_THAT(all.str(), HasSubstr("    E22/case-9\n"));
 }
 

@@ -106,6 +106,12 @@ TEST(Junit, CountsWhatIsNeitherPassedNorFailed) {
                                "message=\"the run ended before this case\" type=\"not run\">"));
 }
 
+TEST(Junit, NamesNoClauseWhereThereIsNone) {
+    RunReport report = report_of({result_of("a/d", Verdict::suite_error, "no memory")});
+    report.results[0].clause.clear();
+    EXPECT_THAT(to_junit(report), HasSubstr("classname=\"must\" name=\"a/d\""));
+}
+
 // Without these, a run with status 1 or 3 would look clean.
 TEST(Junit, FailsWhereAListDoesNotFitAndSaysWhyNothingRan) {
     RunReport report = report_of({result_of("a/b", Verdict::pass)});

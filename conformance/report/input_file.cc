@@ -28,7 +28,8 @@ InputFile read_input_file(const std::string& path, std::size_t most) {
     }
     std::string why;
     struct stat status{};
-    if (::fstat(fd, &status) == 0 && !S_ISREG(status.st_mode)) why = "this is no file";
+    if (::fstat(fd, &status) == 0 && !S_ISREG(status.st_mode))
+        why = "this is no regular file; expected one";
     char piece[65536];
     while (why.empty()) {
         const ssize_t got = ::read(fd, piece, sizeof piece);

@@ -123,9 +123,9 @@ Json case_to_json(const CaseResult& result, std::string_view layout) {
     return value;
 }
 
-Json differences_to_json(const RunReport& report) {
+Json differences_to_json(const std::vector<ListDifference>& differences) {
     Json list = Json::array();
-    for (const ListDifference& difference : report.differences) {
+    for (const ListDifference& difference : differences) {
         Json value;
         add_text(value, "case", difference.case_id);
         value["message"] = cut(valid_utf8(difference.message), kTextBytesInAReport);
@@ -201,7 +201,9 @@ std::string to_json(const RunReport& report) {
     // Only a run that failed or ended early has these.
     if (!report.preflight.empty()) value["preflight"] = valid_utf8(report.preflight);
     if (report.interrupted) value["interrupted"] = true;
-    if (!report.differences.empty()) value["differences"] = differences_to_json(report);
+    if (!report.differences.empty()) value["differences"] = differences_to_json(report.differences);
+    if (!report.part_differences.empty())
+        value["part_differences"] = differences_to_json(report.part_differences);
     if (!report.not_run.empty()) value["not_run"] = words_to_json(report.not_run);
     value["summary"]["pass"] = summary.pass;
     value["summary"]["fail"] = summary.fail;

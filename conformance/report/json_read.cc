@@ -297,6 +297,29 @@ void read_shard(const JsonReader& json, RunReport& report) {
     shard.cases = words_of(json.at("cases"));
     report.shard = shard;
 }
+// `merge` goes by the cases of the shards.
+void check_cases_of_shard(const JsonReader& json, const RunReport& report) {
+    if (!report.shard) return;
+    const JsonReader shard = json.at("shard");
+    const JsonReader listed = shard.at("cases");
+    std::set<std::string_view> ids;
+    for (std::size_t i = 0; i < report.shard->cases.size(); ++i) {
+        if (!ids.insert(report.shard->cases[i]).second)
+            listed.item(i).fail("an id that no other item has");
+    }
+    constexpr const char* kRight = "one of the cases of \"shard\"";
+    for (std::size_t i = 0; i < report.results.size(); ++i) {
+        if (ids.contains(report.results[i].id)) continue;
+        const JsonReader cases = json.at("cases");
+        const JsonReader one = cases.item(i);
+        one.at("id").fail(kRight);
+    }
+    for (std::size_t i = 0; i < report.not_run.size(); ++i) {
+        if (ids.contains(report.not_run[i])) continue;
+        const JsonReader not_run = json.at("not_run");
+        not_run.item(i).fail(kRight);
+    }
+}
 
 std::vector<ListDifference> differences_of(const JsonReader& json) {
     std::vector<ListDifference> differences;
@@ -315,7 +338,8 @@ RunReport read_report(const JsonReader& json) {
     if (version.number(0, kAny64) != kReportSchema)
         version.fail(fmt::format("{}, the only schema that this suite reads", kReportSchema));
     json.expect_names({"schema", "suite", "consumer", "testee", "machine", "run", "shard", "cases",
-                       "preflight", "interrupted", "differences", "not_run", "summary"});
+                       "preflight", "interrupted", "differences", "part_differences", "not_run",
+                       "summary"});
     RunReport report;
     read_suite(json.at("suite"), report);
     const JsonReader consumer = json.at("consumer");
@@ -340,7 +364,10 @@ RunReport read_report(const JsonReader& json) {
     if (!report.preflight.empty()) report.preflight_status = kExitSuite;
     report.interrupted = truth_in(json, "interrupted");
     if (json.has("differences")) report.differences = differences_of(json.at("differences"));
+    if (json.has("part_differences"))
+        report.part_differences = differences_of(json.at("part_differences"));
     if (json.has("not_run")) report.not_run = words_of(json.at("not_run"));
+    check_cases_of_shard(json, report);
     read_summary(json.at("summary"), report);
     return report;
 }

@@ -13,7 +13,7 @@
 namespace kmes::conformance {
 
 inline constexpr std::size_t kMaximumReportFileBytes = std::size_t{128} << 20;
-// A report of all cases that fail, each with a trace, has fewer than a million.
+// A report in which every case fails with a trace has fewer than a million values.
 inline constexpr std::size_t kMaximumReportValues = 4'000'000;
 
 struct ReadReport {

@@ -88,7 +88,7 @@ RunReport whole_report() {
     report.capacity_bytes = 65536;
     report.seed = UINT64_MAX;
     report.seconds = 2.5;
-    report.shard = Shard{1, 2, {"5.1.8/drain", "E21/twice", "x/y"}};
+    report.shard = Shard{1, 2, {"5.1.8/drain", "E21/twice", "5.1.9/slow", "E7/none", "x/y"}};
     report.results = {result_of("5.1.8/drain", Level::must, Verdict::pass), failure(),
                       result_of("5.1.9/slow", Level::should, Verdict::inconclusive),
                       result_of("E7/none", Level::robust, Verdict::unsupported)};
@@ -99,7 +99,24 @@ RunReport whole_report() {
     report.interrupted = true;
     report.differences = {{"", "known lists \"E9/gone\", but there is no such case"},
                           {"5.1.8/drain", "5.1.8/drain passed, but known lists it"}};
+    report.part_differences = {{"5.1.8/soak", "5.1.8/soak passed, but known lists it"}};
     return report;
+}
+
+// `merge` would lose or double such a case.
+TEST(JsonRead, RefusesAShardWithOtherCasesThanItsOwn) {
+    for (const auto& [change, wrong] :
+         {std::pair<void (*)(Shard&), const char*>(
+              [](Shard& shard) { shard.cases.push_back("x/y"); },
+              "shard.cases[5] is \"x/y\"; expected an id that no other item has"),
+          {[](Shard& shard) { shard.cases.erase(shard.cases.begin()); },
+           "cases[0].id is \"5.1.8/drain\"; expected one of the cases of \"shard\""},
+          {[](Shard& shard) { shard.cases.pop_back(); },
+           "not_run[0] is \"x/y\"; expected one of the cases of \"shard\""}}) {
+        RunReport report = whole_report();
+        change(*report.shard);
+        EXPECT_THAT(report_from_json(to_json(report)).error, HasSubstr(wrong));
+    }
 }
 
 TEST(JsonRead, GivesTheSameReport) {

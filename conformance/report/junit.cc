@@ -56,9 +56,9 @@ std::string text_of(const CaseResult& result, std::string_view layout) {
 
 void add_case(std::string& out, const CaseResult& result, std::string_view layout) {
     fmt::format_to(std::back_inserter(out),
-                   R"(    <testcase classname="{}.{}" name="{}" time="{:.3f}")",
-                   xml_text(level_name(result.level)), xml_text(result.clause), xml_text(result.id),
-                   result.seconds);
+                   R"(    <testcase classname="{}{}{}" name="{}" time="{:.3f}")",
+                   xml_text(level_name(result.level)), result.clause.empty() ? "" : ".",
+                   xml_text(result.clause), xml_text(result.id), result.seconds);
     const Element element = element_of(result);
     if (element.name.empty()) {
         out += "/>\n";

@@ -28,6 +28,10 @@ struct CaseResult {
     std::string clause;
     // The clause of the finding itself; `clause` takes the other failures into account.
     std::string found_clause;
+    // The clause and the message of the first run of a failure, for --known-failures. A second run,
+    // which only some reports need, does not change them.
+    std::string listed_clause;
+    std::string listed_message;
     std::string message;
     // For a failure: what the case does, and what a correct testee then does.
     std::string what_is_done;

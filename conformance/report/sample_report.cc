@@ -138,8 +138,10 @@ RunReport sample(bool hostile) {
         report.results.push_back(result);
     }
     report.not_run = {texts("E9/later")};
+    for (const CaseResult& result : report.results) report.shard->cases.push_back(result.id);
     report.interrupted = true;
     report.differences = {{texts("E9/later"), texts("E9/later passed")}, {"", texts("no case")}};
+    report.part_differences = {{texts("5.1.8/soak"), texts("5.1.8/soak passed")}};
     return report;
 }
 

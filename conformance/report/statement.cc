@@ -84,8 +84,9 @@ void add_cases(std::string& out, const RunReport& report, Verdict verdict, std::
         if (result.verdict != verdict) continue;
         if (!has_title) out += fmt::format("\n{}:\n", title);
         has_title = true;
-        out += fmt::format("  {} [{}] {}\n", bounded(result.id), bounded(result.clause),
-                           bounded(result.message));
+        const std::string clause =
+            result.clause.empty() ? "" : fmt::format(" [{}]", bounded(result.clause));
+        out += fmt::format("  {}{} {}\n", bounded(result.id), clause, bounded(result.message));
     }
 }
 

@@ -95,15 +95,15 @@ std::string printable(std::string_view bytes, bool keep_lines) {
         const bool moves = character == 0x2028 || character == 0x2029 ||
                            (character >= 0x202a && character <= 0x202e) ||
                            (character >= 0x2066 && character <= 0x2069);
-        return !control && !moves;
+        // YAML and XML permit no such character.
+        const bool is_none = character == 0xfffe || character == 0xffff;
+        return !control && !moves && !is_none;
     });
 }
 
 std::string xml_text(std::string_view bytes, bool keep_lines) {
     std::string text;
-    for (const char c : filter(printable(bytes, keep_lines), [](std::uint32_t character) {
-             return character != 0xfffe && character != 0xffff;
-         })) {
+    for (const char c : printable(bytes, keep_lines)) {
         switch (c) {
             case '&':
                 text += "&amp;";

@@ -64,10 +64,10 @@ static long install_filter(const struct sock_fprog* filter) {
 }
 
 /*
- * Sets the signals of a fresh session, whatever the runner ignores or blocks. Only SIGXFSZ belongs
- * to the limit of file sizes, which the testee also inherits: it stays ignored if the runner was
- * started so. A handler of the runner never stays, because until execve() it would run in the
- * runner's memory.
+ * Sets the signals of a fresh session, whatever the runner ignores or blocks. Exception: SIGXFSZ
+ * stays ignored if it was ignored when the runner started, because the testee also inherits the
+ * limit of file sizes. A handler of the runner never stays, because until execve() it would run in
+ * the runner's memory.
  */
 static void reset_signals(void) {
     const struct kernel_action fresh = {0, 0, 0, 0};
@@ -116,7 +116,7 @@ static long set_up(const struct kmes_launch_orders* orders) {
 /* As execvp: an existing file that cannot be executed takes precedence over a missing one.
  * Returns only if none could be executed. */
 static void execute(const struct kmes_launch_orders* orders) {
-    long outranks = -ENOENT;
+    long reported = -ENOENT;
     unsigned failed = 0, i;
 
     for (i = 0; orders->candidates[i]; i++) {
@@ -124,11 +124,11 @@ static void execute(const struct kmes_launch_orders* orders) {
                                 (long)orders->environment, 0);
 
         if (error == -ENOENT || error == -ENOTDIR) continue;
-        outranks = error;
+        reported = error;
         failed = i;
         if (error != -EACCES) break;
     }
-    fail(orders->socket, outranks, 1, failed);
+    fail(orders->socket, reported, 1, failed);
 }
 
 /* Everything between clone and execve. Only the assembler of kmes_launch_clone calls it. */
@@ -136,7 +136,7 @@ __attribute__((used, noinline)) static void child(const struct kmes_launch_order
     char go = 0;
     long error;
 
-    /* With its own copy open, the child would never read the end of the file. */
+    /* With its own copy open, the child would never read the end of the socket. */
     call(SYS_close, orders->runner_socket, 0, 0, 0);
     call(SYS_setsid, 0, 0, 0, 0);
     /* Anything but one byte: the runner has gone. */

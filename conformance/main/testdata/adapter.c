@@ -203,6 +203,7 @@ int main(int argument_count, char** arguments) {
     if (is("waits-first")) pause();
     if (syscall(kAttach, NULL, &cpu_count, &capacity) == 0 || errno != ERANGE) return 93;
     if (is("not-with-one-cpu") && cpu_count == 1) return 0;
+    if (is("seccomp")) raise(SIGSYS);
     for (int cpu = 0; cpu < cpu_count; cpu++) {
         consumers[cpu].cpu = cpu;
         if (pthread_create(&consumers[cpu].thread, NULL, consume, &consumers[cpu]) != 0) return 94;
