@@ -56,6 +56,10 @@ def median_of(row):
 # -- against ---------------------------------------------------------------------------------------
 
 
+def amount(count, noun):
+    return "%d %s%s" % (count, noun, "" if count == 1 else "s")
+
+
 def measure(program, groups, is_quick, folder):
     path = os.path.join(folder, "figures.json")
     command = [program, "--json", path] + (["--quick"] if is_quick else []) + groups
@@ -108,10 +112,17 @@ def against(new, old, groups, rounds, is_quick):
     for name, keys, others in (("new", *runs[0]), ("old", runs[0][1], runs[0][0])):
         only = len([key for key in keys if key not in others])
         if only:
-            print("%d rows are in the %s build only" % (only, name))
+            print("%s in the %s build only" % (amount(only, "row"), name))
     print(
-        "%d rows in %d rounds: %d faster, %d slower, %d the same within %.0f %%"
-        % (len(both), rounds, counts["faster"], counts["slower"], counts["same"], 100 * LIMIT)
+        "%s in %s: %d faster, %d slower, %d the same within %.0f %%"
+        % (
+            amount(len(both), "row"),
+            amount(rounds, "round"),
+            counts["faster"],
+            counts["slower"],
+            counts["same"],
+            100 * LIMIT,
+        )
     )
     return counts["slower"]
 

@@ -102,8 +102,8 @@ class Figures(unittest.TestCase):
             self.build("old", [[old]]),
         )
         self.assertEqual(status, 0)
-        self.assertIn("1 rows are in the new build only", out)
-        self.assertIn("1 rows in 1 rounds", out)
+        self.assertIn("1 row in the new build only", out)
+        self.assertIn("1 row in 1 round:", out)
 
     def test_a_build_that_fails_is_named_in_one_line(self):
         broken = self.build("broken", [], status=1)
@@ -131,7 +131,7 @@ class Figures(unittest.TestCase):
         )
         self.assertEqual(kept["machine"]["processors"], os.cpu_count())
 
-    def test_what_is_no_figures_is_refused(self):
+    def test_a_file_without_figures_is_refused(self):
         for content, words in (
             ("{", "not JSON"),
             ("[]", "no figures"),
@@ -160,7 +160,7 @@ class Figures(unittest.TestCase):
         self.assertIn("emit & publish", words)
         self.assertIn("4096", words)
 
-    def test_nothing_to_plot_is_said(self):
+    def test_an_empty_plot_is_reported(self):
         path = self.write("kept.json", json.dumps({"schema": 3, "rows": []}))
         status, _, err = self.call("plot", path, self.path("plot.svg"))
         self.assertEqual(status, 3)
