@@ -12,6 +12,7 @@
 #include <ctime>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -332,10 +333,9 @@ class Run {
             const Case* const found = find_case(around_.cases, difference.case_id);
             return found != nullptr && is_in_every_shard(*found, options_.explore);
         };
-        const auto parts =
-            std::ranges::stable_partition(report_.differences, std::not_fn(is_of_part));
-        report_.part_differences.assign(parts.begin(), parts.end());
-        report_.differences.erase(parts.begin(), parts.end());
+        std::ranges::copy_if(report_.differences, std::back_inserter(report_.part_differences),
+                             is_of_part);
+        std::erase_if(report_.differences, is_of_part);
     }
 
     // `begin` is before the check of the adapter.

@@ -107,7 +107,8 @@ struct RunReport {
     std::vector<std::string> not_run;         // ids of the cases that the run did not reach
     bool interrupted = false;                 // because of a signal
     std::vector<ListDifference> differences;  // if not empty, the run has failed
-    // Of a shard: those of cases of which it played a part. `merge` decides whether they count.
+    // A shard has those of cases of which it played a part here. `merge` decides whether they
+    // count.
     std::vector<ListDifference> part_differences;
     // If not empty, the adapter cannot work, so no case was run: lines that say what is wrong.
     std::string preflight;

@@ -16,7 +16,7 @@ namespace kmes::conformance {
 
 struct StageParts;
 
-// Of a testee that SIGSYS has killed: the message of an inconclusive case.
+// The message of the inconclusive case of a testee that SIGSYS has killed.
 inline constexpr std::string_view kKilledBySeccomp =
     "the consumer's own seccomp filter killed it. It has to allow the calls by which the suite "
     "serves kmes_attach and mmap: openat, fcntl, mmap, mprotect, munmap, close";
