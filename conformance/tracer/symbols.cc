@@ -77,13 +77,28 @@ std::string find_in_table(const ElfFile& file, const Elf64_Shdr& table, const El
     return "";
 }
 
+// Returns `FPSYSCALL` of `SYSTEM_$$_FPSYSCALL$INT64$$INT64`, and `NEXT` of
+// `RING$_$TRING_$__$$_NEXT$$BOOLEAN`: Free Pascal adds unit, class and types to a name. Empty:
+// another name.
+std::string name_of_pascal(std::string_view symbol) {
+    constexpr std::string_view kBeforeName = "_$$_";
+    const std::size_t at = symbol.rfind(kBeforeName);
+    if (at == std::string_view::npos || at == 0) return "";
+    const std::string_view name = symbol.substr(at + kBeforeName.size());
+    return std::string(name.substr(0, name.find('$')));
+}
+
 }  // namespace
 
 std::string as_written(const std::string& symbol) {
     // A demangled name can be far longer than its symbol. Longer names are cut.
     constexpr size_t kLongestName = 1024;
     constexpr size_t kLongestText = 160;
-    if (!symbol.starts_with("_Z") || symbol.size() > kLongestName) return symbol;
+    if (!symbol.starts_with("_Z")) {
+        const std::string pascal = name_of_pascal(symbol);
+        return pascal.empty() ? symbol : pascal;
+    }
+    if (symbol.size() > kLongestName) return symbol;
     int status = -1;
     const std::unique_ptr<char, decltype(&std::free)> text(
         abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), &std::free);

@@ -19,7 +19,17 @@ TEST(AsWritten, ReadsNamesOfCxxAndOfRust) {
               "consumer::drain::h0123456789abcdeg");
 }
 
+TEST(AsWritten, ReadsNamesOfFreePascal) {
+    EXPECT_EQ(as_written("SYSTEM_$$_FPSYSCALL$INT64$INT64$$INT64"), "FPSYSCALL");
+    EXPECT_EQ(as_written("SYSTEM_$$_MOVE$formal$formal$INT64"), "MOVE");
+    EXPECT_EQ(as_written("KMESRING$_$TRING_$__$$_NEXT$$BOOLEAN"), "NEXT");
+    EXPECT_EQ(as_written("CONSUMER_$$_RUN"), "RUN");
+}
+
 TEST(AsWritten, LeavesWhatIsNoNameAsItIs) {
+    EXPECT_EQ(as_written("SYSTEM_$$_"), "SYSTEM_$$_");
+    EXPECT_EQ(as_written("_$$_x"), "_$$_x");
+    EXPECT_EQ(as_written("_ZN1_$$_x"), "_ZN1_$$_x");
     EXPECT_EQ(as_written(""), "");
     EXPECT_EQ(as_written("_Z"), "_Z");
     EXPECT_EQ(as_written("_ZN8consumer5dra"), "_ZN8consumer5dra");
