@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <system_error>
 
 namespace kmes::conformance {
 namespace {
@@ -192,6 +194,15 @@ std::string parse_counter(std::string_view rest, Record& record) {
     return fields.error();
 }
 
+// The CPU of "E 3 ...".
+std::optional<std::uint64_t> cpu_of(std::string_view line) {
+    if (line.size() < 3 || line[1] != ' ') return std::nullopt;
+    std::uint64_t cpu = 0;
+    const auto [end, error] = std::from_chars(line.data() + 2, line.data() + line.size(), cpu);
+    const bool is_whole = end == line.data() + line.size() || *end == ' ';
+    return error == std::errc() && is_whole ? std::optional(cpu) : std::nullopt;
+}
+
 }  // namespace
 
 std::string parse_record_line(std::string_view line, Record& record) {
@@ -329,8 +340,9 @@ void RecordParser::add_malformed(std::string_view message, std::string_view line
     ++malformed_count_;
     if (malformed_.size() >= limits_.maximum_malformed_kept) return;
     malformed_.push_back({line_, line_begin_,
-                          "line " + std::to_string(line_) + " of the report: " +
-                              std::string(message) + ": " + quote_bytes(line)});
+                          "line " + std::to_string(line_) +
+                              " of the report: " + std::string(message) + ": " + quote_bytes(line),
+                          cpu_of(line)});
 }
 
 void RecordParser::stop_flood(std::string_view what) {
@@ -338,7 +350,7 @@ void RecordParser::stop_flood(std::string_view what) {
     partial_.clear();
     skipped_bytes_ = 0;
     ++malformed_count_;
-    malformed_.push_back({line_, line_begin_, std::string(what)});
+    malformed_.push_back({line_, line_begin_, std::string(what), std::nullopt});
 }
 
 }  // namespace kmes::conformance

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,6 +49,7 @@ struct MalformedLine {
     std::uint64_t line = 0;
     std::uint64_t begin_offset = 0;
     std::string message;
+    std::optional<std::uint64_t> cpu;  // if the line begins as a record of a CPU does
 };
 
 // Limits of a report. An honest testee never reaches them. A flood ends at them with one malformed

@@ -6,7 +6,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace kmes::conformance {
 namespace {
@@ -169,6 +173,18 @@ TEST(RecordParser, QuotesTheMalformedLineAndGoesOn) {
         parser.malformed()[0].message,
         "line 1 of the report: field <count> is \"x\", which is no decimal number; expected a "
         "decimal 64-bit number without sign or leading zeros in L <cpu> <count>: \"L 0 x\"");
+}
+
+TEST(RecordParser, FindsTheCpuOfAMalformedLine) {
+    RecordParser parser;
+    parser.feed("E 3 x\nL 18446744073709551615\nE 18446744073709551616 1\nE 3x 1\nE 3\nE\n E 3\n");
+    parser.finish();
+    const std::optional<std::uint64_t> none;
+    const std::vector<std::optional<std::uint64_t>> cpus = {3, UINT64_MAX, none, none,
+                                                            3, none,       none};
+    ASSERT_EQ(parser.malformed().size(), cpus.size());
+    for (std::size_t i = 0; i < cpus.size(); ++i)
+        EXPECT_EQ(parser.malformed()[i].cpu, cpus[i]) << parser.malformed()[i].message;
 }
 
 TEST(RecordParser, BoundsALineThatNeverEnds) {

@@ -182,6 +182,19 @@ void TesteeSteps::add_record(const Record& record) {
     log_.note_line(record.line);
 }
 
+void TesteeSteps::add_malformed(const MalformedLine& line) {
+    TimelineStep step;
+    step.kind = StepKind::record;
+    if (line.cpu && *line.cpu < log_.history().cpus()) {
+        step.cpu = static_cast<std::uint32_t>(*line.cpu);
+        step.thread = log_.threads().last_user_of(*step.cpu);
+    }
+    if (step.thread == 0) step.thread = 1;
+    step.text = "writes a malformed line: " + line.message;
+    step.clause = "contract-records";
+    log_.add(std::move(step));
+}
+
 // The parser has three lists: records, comments and malformed lines. Their steps come in the order
 // of the lines.
 void TesteeSteps::report_grew(const RecordParser& parser) {
@@ -200,14 +213,8 @@ void TesteeSteps::report_grew(const RecordParser& parser) {
         } else if (next == comment) {
             add_record(parser.comments()[comments_added_++]);
         } else {
-            TimelineStep step;
-            step.kind = StepKind::record;
-            step.thread = 1;
-            step.text = "writes a malformed line: " + parser.malformed()[malformed_added_].message;
-            step.clause = "contract";
-            log_.add(std::move(step));
+            add_malformed(parser.malformed()[malformed_added_++]);
             log_.note_line(next);
-            ++malformed_added_;
         }
     }
 }

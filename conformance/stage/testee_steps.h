@@ -44,6 +44,7 @@ class TesteeSteps {
 
     std::string with_number_of(const std::optional<Removal>& removal, std::string_view text);
     void add_record(const Record& record);
+    void add_malformed(const MalformedLine& line);
     std::string event_text(std::uint64_t cpu, std::uint64_t sequence) const;
 
     StepLog& log_;

@@ -21,7 +21,7 @@ namespace {
 std::string_view wrong_with_record(FindingCode code) {
     switch (code) {
         case FindingCode::malformed_record:
-            return "The contract knows no such record.";
+            return "The contract has no record of this form.";
         case FindingCode::invented_event:
             return "No such event was emitted.";
         case FindingCode::early_event:

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -155,8 +156,12 @@ bool VerdictMarks::mark_tail_load(std::uint32_t cpu, std::uint64_t sequence, std
 // `generation`, and for any other record the copy of the event.
 void VerdictMarks::mark_source(const Finding& finding, std::uint64_t record) {
     const bool is_of_generation = finding.code == FindingCode::wrong_generation;
+    const TimelineStep* written = timeline_.find(record);
+    // A malformed record may still name its CPU.
+    const std::optional<std::uint32_t> cpu =
+        finding.cpu || written == nullptr ? finding.cpu : written->cpu;
     const auto is_source = [&](const TimelineStep& step) {
-        if (step.kind != StepKind::access || step.cpu != finding.cpu) return false;
+        if (step.kind != StepKind::access || step.cpu != cpu) return false;
         if (is_of_generation) return step.text.starts_with("reads generation");
         return step.sequence != 0 && (finding.sequence == 0 || step.sequence == finding.sequence);
     };
