@@ -136,7 +136,6 @@ CaseOutcome Ending::judge_run(const JudgeOptions& options, std::optional<Finding
 std::shared_ptr<RunRecord> Ending::make_record(const std::vector<Finding>& findings,
                                                const std::vector<Finding>& by_driver,
                                                const JudgeOptions& options) {
-    constexpr std::size_t kStandardErrorBytesKept = 65536;
     auto record = std::make_shared<RunRecord>();
     record->schedule = parts_.settings.schedule;
     record->history = parts_.rings->history().log();
@@ -148,9 +147,8 @@ std::shared_ptr<RunRecord> Ending::make_record(const std::vector<Finding>& findi
     record->timeline = parts_.recorder.timeline();
     record->has_all_accesses = parts_.settings.record_accesses;
     if (!parts_.testee.has_tracer()) return record;
-    const std::string text = parts_.testee.tracer().output().standard_error();
-    record->standard_error =
-        text.substr(text.size() - std::min(text.size(), kStandardErrorBytesKept));
+    // The tracer has shortened it, and says where.
+    record->standard_error = parts_.testee.tracer().output().standard_error();
     return record;
 }
 
