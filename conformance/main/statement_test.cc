@@ -84,6 +84,25 @@ TEST(Statement, CountsTheCasesThatAnOptionAdds) {
               "must:          passed (2 of 2 cases ran: 2 passed)");
 }
 
+// A reader of the statement sees what was left out.
+TEST(Statement, NamesTheCasesThatWereChosen) {
+    const Folder folder;
+    const std::string json = folder.file("j");
+    const std::string statement = folder.file("s");
+    ReportShell shell;
+    std::vector<std::string> options = {
+        "--report", "statement:" + statement, "--report", "json:" + json, "--filter", "E*"};
+    for (int i = 0; i < 22; ++i) {
+        options.emplace_back("--without");
+        options.push_back("E3/d" + std::string(i, '*'));
+    }
+    EXPECT_EQ(shell.test(options), 0) << shell.error.str();
+    const std::string text = read_file(statement);
+    EXPECT_THAT(text, HasSubstr(" --filter 'E*' --without E3/d --without 'E3/d*' "));
+    EXPECT_THAT(text, HasSubstr(" (and 2 more of --without)\n"));
+    EXPECT_EQ(shell.run({"verify", statement, json}), 0) << shell.error.str();
+}
+
 TEST(Statement, NeedsTheJsonReport) {
     ReportShell shell;
     EXPECT_EQ(shell.test({"--report", "statement"}), 2);

@@ -5,8 +5,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "conformance/report/result.h"
@@ -28,6 +30,15 @@ void add(std::string& out, std::string_view name, const std::string& value) {
     out += fmt::format("{:<15}{}\n", fmt::format("{}:", name), value);
 }
 
+// A reader of the statement must see which cases were chosen. Of many, the first stand for all.
+void add_globs(std::string& text, std::string_view option, const std::vector<std::string>& globs) {
+    constexpr std::size_t kShown = 20;
+    for (std::size_t i = 0; i < std::min(globs.size(), kShown); ++i)
+        text += fmt::format(" {} {}", option, bounded(shell_command({globs[i]})));
+    if (globs.size() > kShown)
+        text += fmt::format(" (and {} more of {})", globs.size() - kShown, option);
+}
+
 std::string options_text(const RunReport& report) {
     const RunOptions& options = report.options;
     std::string text = fmt::format("--level {} --cpus {} --capacity {} --seed {} --explore {}",
@@ -41,10 +52,8 @@ std::string options_text(const RunReport& report) {
     if (!options.stream.empty()) text += " --stream " + bounded(options.stream);
     if (!options.device.empty()) text += " --device " + bounded(options.device);
     if (!options.layout.empty()) text += " --layout " + bounded(options.layout);
-    if (!options.filters.empty())
-        text += fmt::format(" --filter (given {}x)", options.filters.size());
-    if (!options.without.empty())
-        text += fmt::format(" --without (given {}x)", options.without.size());
+    add_globs(text, "--filter", options.filters);
+    add_globs(text, "--without", options.without);
     return text;
 }
 
