@@ -151,10 +151,14 @@ std::string_view clause_by_situation(std::string_view of_case, std::string_view 
 }
 
 Finding lost_wake_up(std::uint32_t cpu, std::uint64_t sequence, const WaitDescription& wait) {
-    Finding finding = make(
-        FindingCode::lost_wake_up, std::string(wait_clause(wait)),
-        cpu_text(cpu) + "the consumer sleeps on unread event " + std::to_string(sequence) +
-            "; expected " + std::string(expected_of_wait(wait)) + ". Evidence: " + wait_text(wait));
+    const std::string number = std::to_string(sequence);
+    const bool no_thread_waits = !wait.on_futex && wait.others_wait;
+    const std::string leaves =
+        no_thread_waits ? "leaves event " + number + " unread" : "sleeps on unread event " + number;
+    Finding finding =
+        make(FindingCode::lost_wake_up, std::string(wait_clause(wait)),
+             cpu_text(cpu) + "the consumer " + leaves + "; expected " +
+                 std::string(expected_of_wait(wait)) + ". Evidence: " + wait_text(wait));
     finding.cpu = cpu;
     finding.sequence = sequence;
     return finding;

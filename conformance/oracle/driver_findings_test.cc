@@ -76,6 +76,8 @@ TEST(LostWakeUp, PicksTheClauseByTheWait) {
     EXPECT_THAT(lost_wake_up(2, 8, wait).message,
                 HasSubstr("the last delivered event is event 7 (type "
                           "\"kmes.conformance.enD\")"));
+    EXPECT_THAT(lost_wake_up(2, 8, wait).message,
+                HasSubstr("the consumer leaves event 8 unread; expected a wait on a buffer"));
 }
 
 // If the thread had a whole iteration for the event, the cause is not its sleep.
