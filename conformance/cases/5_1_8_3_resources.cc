@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "conformance/cases/play.h"
 #include "conformance/monitors/resources.h"
@@ -40,8 +41,9 @@ class ManyFiles {
 
 // The action between two resizes. `ends`, `refused`: before the first one, CPU 1 ends or is
 // refused. `swaps`: the buffers are replaced once more, after the following attach. `one_cpu`: only
-// the buffer of CPU 2 is replaced, without a resize.
-enum class Between { events, nothing, swaps, ends, refused, one_cpu };
+// the buffer of CPU 2 is replaced, without a resize. `fails`: one kmes_attach that follows fails,
+// the first and the second of a change in turn.
+enum class Between { events, nothing, swaps, ends, refused, one_cpu, fails };
 
 // Counts the testee's resources four times, `stretch` resizes apart. One of three resizes grows,
 // one shrinks and one keeps the capacity. A leak at each resize of one kind on one CPU is 16 pieces
@@ -56,6 +58,7 @@ struct ManyResizes {
 
     CaseOutcome operator()(Stage& stage) const;
     void start(Stage& stage) const;
+    void set_hooks(Stage& stage, int& attaches) const;
     std::vector<Holdings> play(Stage& stage) const;
 };
 
@@ -67,16 +70,25 @@ void ManyResizes::start(Stage& stage) const {
     stage.wait_asleep();
 }
 
+// `attaches` counts down to the attach at which the action of `between` comes.
+void ManyResizes::set_hooks(Stage& stage, int& attaches) const {
+    if (between == Between::swaps) {
+        stage.hooks().set_on_attached([&](const Attached& attached) {
+            if (attached.error == 0 && attaches-- == 1) stage.resize(stage.capacity_bytes());
+        });
+    } else if (between == Between::fails) {
+        stage.hooks().set_on_attach([&](const AttachRequest&) {
+            if (attaches-- == 1) stage.attach_answers().set_errors({ENOMEM});
+        });
+    }
+}
+
 std::vector<Holdings> ManyResizes::play(Stage& stage) const {
     std::vector<Holdings> counts;
-    bool swaps = false;
-    stage.hooks().set_on_attached([&](const Attached& attached) {
-        if (attached.error != 0 || !swaps) return;
-        swaps = false;
-        stage.resize(stage.capacity_bytes());
-    });
+    int attaches = 0;
+    set_hooks(stage, attaches);
     for (int i = 1; i <= kCounts * stretch; ++i) {
-        swaps = between == Between::swaps;
+        attaches = between == Between::fails ? 1 + i % 2 : 1;
         if (between == Between::one_cpu)
             stage.rings().swap(2, SwapSpec{capacity_bytes});
         else
@@ -86,6 +98,7 @@ std::vector<Holdings> ManyResizes::play(Stage& stage) const {
         if (i % stretch == 0) counts.push_back(count_holdings(stage));
     }
     stage.hooks().set_on_attached(nullptr);
+    stage.hooks().set_on_attach(nullptr);
     return counts;
 }
 
@@ -96,6 +109,17 @@ CaseOutcome ManyResizes::operator()(Stage& stage) const {
     const auto changes = static_cast<std::uint64_t>(stretch);
     blame_growth(stage, play(stage), figures_of(changes, counts_memory), changes);
     return stage.finish();
+}
+
+// The consumer may also end when a later kmes_attach fails.
+CaseOutcome forty_failed_attaches(Stage& stage) {
+    stage.waits().set_nudging(false);  // no nudge may replace another attempt
+    stage.findings().allow_early_exit();
+    try {
+        return ManyResizes{10, Between::fails, 1, 1 << 16, false}(stage);
+    } catch (const EarlyExit&) {
+        return stage.ending().finish_any_exit();
+    }
 }
 
 // Overwrites an event while it is read. The consumer discards it, and must release the room for it.
@@ -200,6 +224,14 @@ const std::vector<Case> kLeakCases = {
      "Give one of three CPUs version 2 at first. Each attach returns its next buffer all the same. "
      "Count the consumer's files and mappings after 20, 40, 60 and 80 resizes.",
      kNoGrowth, ManyResizes{20, Between::refused, 3, 1 << 16, false}},
+    {"5.1.8.3-6/forty-changes-with-a-failed-attach", should,
+     "resources after 40 changes with a failed attach",
+     "Replace the buffer 40 times. After each change, fail one kmes_attach with ENOMEM: the first "
+     "and the second one in turn. Count the consumer's files and mappings after 10, 20, 30 and 40 "
+     "changes.",
+     "The consumer gives back what belongs to old buffers and to failed attempts, so no count "
+     "grows in every interval. It may also exit with a non-zero status.",
+     forty_failed_attaches},
     {"5.1.8.1-5/torn-reads-are-released", should, "memory after 150 torn reads",
      "Overwrite events of 150,000 bytes during the copy. Count the consumer's private memory after "
      "30, 60, 90, 120 and 150 of them.",

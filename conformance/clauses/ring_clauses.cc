@@ -217,7 +217,8 @@ void add_generation_clauses(std::vector<Clause>& clauses) {
          {"5.1.8.3-6/closes-retired-buffers", "5.1.8.3-6/two-hundred-resizes",
           "5.1.8.3-6/two-hundred-empty-resizes", "5.1.8.3-6/eighty-resizes-on-the-way",
           "5.1.8.3-6/eighty-resizes-beside-an-ended-cpu", "5.1.8.3-6/eighty-changes-of-one-cpu",
-          "5.1.8.3-6/eighty-resizes-beside-a-refused-cpu"}});
+          "5.1.8.3-6/eighty-resizes-beside-a-refused-cpu",
+          "5.1.8.3-6/forty-changes-with-a-failed-attach"}});
     clauses.push_back(
         {"5.1.8.4",
          "The consumer neither loses an event in a change of buffers nor delivers one twice.",
