@@ -53,7 +53,7 @@
 #endif
 
 /*
- * Loads `bytes` bytes as little-endian words. `bytes` is a constant from 8 to 8 *
+ * Loads `bytes` bytes as little-endian words. `bytes` is a constant from 9 to 8 *
  * KMES_HEADER_WORDS_MAX and no multiple of 8; zeros fill the last word. Reads no byte past the end.
  * The words go from memory to registers: a load of a fresh copy would wait for the store buffer.
  */
