@@ -37,6 +37,10 @@ std::uint64_t low_bytes(std::uint64_t value, std::uint64_t bytes) {
     return bytes >= 8 ? value : value & ((std::uint64_t{1} << (8 * bytes)) - 1);
 }
 
+std::string bytes_text(std::uint64_t bytes) {
+    return fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes");
+}
+
 }  // namespace
 
 std::string retired_suffix(const History& history, BufferIndex index) {
@@ -143,21 +147,20 @@ std::string AccessSteps::reading_text(const Reading& reading,
     if (reading.first_byte != 0 || reading.event.sequence == 0) {
         const std::string stale = stale_capacity_text(log_.history(), reading.buffer, offset);
         if (!stale.empty())
-            return fmt::format("reads {} bytes at offset {} of the data; {}", bytes, offset, stale);
+            return fmt::format("reads {} at offset {} of the data; {}", bytes_text(bytes), offset,
+                               stale);
     }
     if (reading.event.sequence == 0)
-        return fmt::format(
-            "reads {} bytes at offset {} of the data, where no event is, in {} "
-            "access{}",
-            bytes, offset, reading.count, reading.count == 1 ? "" : "es");
+        return fmt::format("reads {} at offset {} of the data, where no event is, in {} access{}",
+                           bytes_text(bytes), offset, reading.count,
+                           reading.count == 1 ? "" : "es");
     const std::string state = reading.overwritten ? ", which is overwritten" : "";
     const std::string event = fmt::format("event {}{}", reading.event.sequence, state);
     if (reading.count == 1) {
         const Field* field = exactly(header_fields(), reading.first_byte, bytes);
         const std::string names = field_names(header_fields(), reading.first_byte, bytes);
-        return fmt::format("reads {} {} of {} at its offset {}{}{}", bytes,
-                           bytes == 1 ? "byte" : "bytes", event, reading.first_byte,
-                           names.empty() ? "" : " (" + names + ")",
+        return fmt::format("reads {} of {} at its offset {}{}{}", bytes_text(bytes), event,
+                           reading.first_byte, names.empty() ? "" : " (" + names + ")",
                            value && field ? fmt::format(": {}", *value) : "");
     }
     std::string part;
@@ -252,7 +255,7 @@ void AccessSteps::accessed(const GuardHit& hit, const GuardStep* step) {
         log_.add_metadata_access({log_.timeline().last_number() + 1, *index});
     } else {
         entry.text = fmt::format(
-            "writes {} bytes into the data ({})", access.size_bytes,
+            "writes {} into the data ({})", bytes_text(access.size_bytes),
             name_of_bytes(log_.history(), *index, access.place.offset_bytes, access.size_bytes));
         entry.clause = "contract";
     }
@@ -279,8 +282,8 @@ void AccessSteps::refused(const WriteFault& event) {
     if (const std::optional<BufferIndex> index = log_.find_buffer(event.access.place.buffer))
         name = fmt::format(" ({})",
                            name_of_bytes(log_.history(), *index, offset, event.access.size_bytes));
-    step.text = fmt::format("writes {} bytes at byte {} of the mapping{}, against the contract",
-                            event.access.size_bytes, offset, name);
+    step.text = fmt::format("writes {} at byte {} of the mapping{}, against the contract",
+                            bytes_text(event.access.size_bytes), offset, name);
     log_.add(std::move(step));
     log_.add_place(event.code, event.stack, "");
 }
