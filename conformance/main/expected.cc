@@ -17,7 +17,7 @@ CaseList read_case_list(const std::string& path, const std::vector<Case>& cases)
     CaseList list;
     constexpr std::size_t kMostBytes = std::size_t{16} << 20;
     const InputFile file = read_input_file(path, kMostBytes);
-    list.error = file.error;
+    if (!file.error.empty()) list.error = "--expect-unsupported: " + file.error;
     std::istringstream in(file.text);
     for (std::string line; std::getline(in, line);) {
         if (line.ends_with('\r')) line.pop_back();

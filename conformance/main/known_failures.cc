@@ -76,7 +76,7 @@ std::string KnownFailures::read(const std::vector<Case>& cases, const std::strin
     path_ = path;
     const InputFile file = read_input_file(path, kMaximumFileBytes);
     if (file.is_missing && may_be_missing) return "";
-    if (!file.error.empty()) return file.error;
+    if (!file.error.empty()) return "--known-failures: " + file.error;
     std::set<std::string> ids;
     std::string_view text = file.text;
     if (text.starts_with(kByteOrderMark)) {

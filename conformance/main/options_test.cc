@@ -232,9 +232,10 @@ TEST(Options, NameWhatIsUnknownMissingOrDoubled) {
     EXPECT_THAT(wrong({"--xyzzy", "--", "p"}), Not(HasSubstr("did you mean")));
     EXPECT_THAT(wrong({std::string("--") + std::string(100'000, 'l'), "--", "p"}),
                 Not(HasSubstr("did you mean")));
-    EXPECT_THAT(wrong({"--seed", "--", "p"}), HasSubstr("--seed"));
-    EXPECT_THAT(wrong({"--seed", "1", "--seed", "2", "--", "p"}), HasSubstr("--seed"));
-    EXPECT_THAT(wrong({"--filter", "--", "p"}), HasSubstr("--filter"));
+    EXPECT_THAT(wrong({"--seed", "--", "p"}), HasSubstr("--seed has no value; expected N"));
+    EXPECT_THAT(wrong({"--seed", "1", "--seed", "2", "--", "p"}),
+                HasSubstr("--seed is given 2 times; expected once"));
+    EXPECT_THAT(wrong({"--filter", "--", "p"}), HasSubstr("--filter has no value; expected GLOB"));
 }
 
 TEST(Options, DoNotLetAFilterEatWhatFollows) {

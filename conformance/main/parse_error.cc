@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <cstddef>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -58,10 +59,27 @@ std::string flag_with_value(const CLI::App& app, const std::string& rest) {
     return "";
 }
 
+// The option with too many or too few values: CLI11 begins its line with the name. Empty: none.
+std::string wrong_count(const std::string& line, const CLI::App& app) {
+    const std::string name = line.substr(0, line.find(':'));
+    const CLI::Option* const option = app.get_option_no_throw(name);
+    if (option == nullptr) return "";
+    const auto most = static_cast<std::size_t>(option->get_items_expected_max());
+    if (most == 1 && option->count() > most)
+        return name + " is given " + std::to_string(option->count()) + " times; expected once";
+    if (option->get_items_expected_min() == 1 && option->count() == 0)
+        return name + " has no value; expected " + option->get_type_name();
+    return "";
+}
+
 }  // namespace
 
 std::string describe(const CLI::ParseError& error, const CLI::App& app,
                      const std::string& no_word) {
+    if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+        const std::string text = wrong_count(one_line(error.what()), app);
+        if (!text.empty()) return text;
+    }
     const std::vector<std::string> extra = app.remaining();
     if (dynamic_cast<const CLI::ExtrasError*>(&error) == nullptr || extra.empty())
         return one_line(error.what());
