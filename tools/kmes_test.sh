@@ -795,7 +795,7 @@ E2
     git -C "$CLONE" -c user.name=a -c user.email=a@b -c core.hooksPath= commit -q --allow-empty \
         -m 'core: add nothing'
     kmes 0 bench producer --quick --against HEAD
-    has "$OUT" '1 rows in 5 rounds: 0 faster, 0 slower, 1 the same within 5 %'
+    has "$OUT" '1 row in 5 rounds: 0 faster, 0 slower, 1 the same within 5 %'
     [ "$(grep -c '^bazel .*build .*--config=release //bench:kmes-bench$' "$CALLS")" -eq 2 ] ||
         fail "not both trees were built"
     [ "$(grep -cE '^kmes-bench .*--quick producer$' "$CALLS")" -eq 10 ] ||
