@@ -560,7 +560,8 @@ TEST_F(FailureFolderTest, SaysWhyAFolderWillNotDo) {
 TEST_F(FailureFolderTest, SaysWhyAFileCannotBeRead) {
     EXPECT_EQ(read_failure_file(folder_ + "/none").error,
               folder_ + "/none: No such file or directory");
-    EXPECT_EQ(read_failure_file(folder_).error, folder_ + ": this is no file");
+    EXPECT_EQ(read_failure_file(folder_).error,
+              folder_ + ": this is no regular file; expected one");
     std::ofstream(folder_ + "/x") << "{}";
     EXPECT_EQ(read_failure_file(folder_ + "/x").error, folder_ + "/x: kmes_failure is missing");
     std::ofstream(folder_ + "/report") << R"({"schema": 2, "cases": []})";
