@@ -306,7 +306,7 @@ const Row kUnusualIterationRows[] = {
      {Asleep{}, after_each(kAllDisturbances, {Emit{1, 70}})},
      kUnusual},
     {{"E3/swap-at-every-step-after-unusual-iterations", Level::erratum,
-      "resize at every step before a sleep, after an unusual iteration",
+      "a resize at every step before a sleep, after an unusual iteration",
       "Take the consumer through an unusual iteration: an event found by the second check, a lap, "
       "a torn read, EAGAIN, a new buffer, 800 events. Then resize and emit an event before each "
       "access to the metadata page in turn.",

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "conformance/failure/failure_file.h"
 #include "conformance/main/evidence.h"
 #include "conformance/main/report_order.h"
 #include "conformance/main/symptom.h"
@@ -47,6 +48,15 @@ bool has_accesses(const Timeline& timeline) {
         if (step.text == kLoopRecorded) return false;
     }
     return false;
+}
+
+// Writes the drawn run into the file of the failure: the report and the file say the same. If that
+// is not possible, the file keeps the first run.
+void save_drawn_run(const Case& the_case, const CaseOutcome& drawn, const std::string& path) {
+    const ReadFailure first = read_failure_file(path);
+    if (!first.error.empty()) return;
+    static_cast<void>(write_failure_file(
+        make_failure_file(the_case, first.file.settings, drawn, first.file.stepper), path));
 }
 
 // The steps until the verdict was known.
@@ -174,6 +184,7 @@ bool Drawings::draw_second_run(const Kept& kept, CaseResult& result) const {
     result.details = second.details;
     take_evidence(second, result);
     result.drawing = draw(second.record->timeline, options_);
+    if (!result.saved.empty()) save_drawn_run(*kept.the_case, second, result.saved);
     return true;
 }
 

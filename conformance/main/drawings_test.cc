@@ -10,6 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "conformance/failure/failure_file.h"
+#include "conformance/main/report_shell.h"
 #include "conformance/main/shell.h"
 #include "conformance/model/run_record.h"
 
@@ -84,6 +86,25 @@ TEST(Program, SpeaksOfTheRunThatIsDrawn) {
     EXPECT_EQ(shell.test(), 1);
     EXPECT_THAT(shell.out.str(), HasSubstr("fail E3/one (clause E24)"));
     EXPECT_THAT(shell.out.str(), HasSubstr("step 2 of E24"));
+}
+
+TEST(Program, SavesTheRunThatIsDrawn) {
+    const Folder folder;
+    Shell shell;
+    shell.cases = {case_of("E3/one", Level::erratum)};
+    shell.act = [&shell](const Case&) {
+        const bool is_second = shell.last_settings.record_accesses;
+        CaseOutcome outcome = failure_after(is_second ? 5 : 3, is_second ? "E24" : "E3");
+        outcome.message = is_second ? "seen twice" : "seen once";
+        return outcome;
+    };
+    EXPECT_EQ(shell.test({"--save", folder.file("kept")}), 1);
+    const ReadFailure saved = read_failure_file(folder.file("kept/E3-one.json"));
+    EXPECT_EQ(saved.error, "");
+    EXPECT_EQ(saved.file.clause, "E24");
+    EXPECT_EQ(saved.file.message, "seen twice");
+    EXPECT_EQ(saved.file.record.timeline.steps().size(), 5u);
+    EXPECT_FALSE(saved.file.stepper.empty());
 }
 
 // As failure_after(), of a run in which the case has seen an access.
