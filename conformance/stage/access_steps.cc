@@ -37,10 +37,6 @@ std::uint64_t low_bytes(std::uint64_t value, std::uint64_t bytes) {
     return bytes >= 8 ? value : value & ((std::uint64_t{1} << (8 * bytes)) - 1);
 }
 
-std::string bytes_text(std::uint64_t bytes) {
-    return fmt::format("{} {}", bytes, bytes == 1 ? "byte" : "bytes");
-}
-
 }  // namespace
 
 std::string retired_suffix(const History& history, BufferIndex index) {
@@ -66,8 +62,8 @@ std::string AccessSteps::metadata_text(const BufferAccess& access, BufferIndex b
     const Field* field = exactly(metadata_fields(), offset, is_flag_word ? 1 : bytes);
     std::string what = field != nullptr
                            ? std::string(field->name)
-                           : fmt::format("{} {} at {} ({})", bytes, bytes == 1 ? "byte" : "bytes",
-                                         offset, field_names(metadata_fields(), offset, bytes));
+                           : fmt::format("{} at {} ({})", amount_text(bytes, "byte"), offset,
+                                         field_names(metadata_fields(), offset, bytes));
     what += retired_suffix(log_.history(), buffer);
     const bool has_value = step != nullptr && bytes > 0 && bytes <= 8;
     const auto value = [&](std::uint64_t raw) {
@@ -147,19 +143,19 @@ std::string AccessSteps::reading_text(const Reading& reading,
     if (reading.first_byte != 0 || reading.event.sequence == 0) {
         const std::string stale = stale_capacity_text(log_.history(), reading.buffer, offset);
         if (!stale.empty())
-            return fmt::format("reads {} at offset {} of the data; {}", bytes_text(bytes), offset,
-                               stale);
+            return fmt::format("reads {} at offset {} of the data; {}", amount_text(bytes, "byte"),
+                               offset, stale);
     }
     if (reading.event.sequence == 0)
         return fmt::format("reads {} at offset {} of the data, where no event is, in {} access{}",
-                           bytes_text(bytes), offset, reading.count,
+                           amount_text(bytes, "byte"), offset, reading.count,
                            reading.count == 1 ? "" : "es");
     const std::string state = reading.overwritten ? ", which is overwritten" : "";
     const std::string event = fmt::format("event {}{}", reading.event.sequence, state);
     if (reading.count == 1) {
         const Field* field = exactly(header_fields(), reading.first_byte, bytes);
         const std::string names = field_names(header_fields(), reading.first_byte, bytes);
-        return fmt::format("reads {} of {} at its offset {}{}{}", bytes_text(bytes), event,
+        return fmt::format("reads {} of {} at its offset {}{}{}", amount_text(bytes, "byte"), event,
                            reading.first_byte, names.empty() ? "" : " (" + names + ")",
                            value && field ? fmt::format(": {}", *value) : "");
     }
@@ -255,7 +251,7 @@ void AccessSteps::accessed(const GuardHit& hit, const GuardStep* step) {
         log_.add_metadata_access({log_.timeline().last_number() + 1, *index});
     } else {
         entry.text = fmt::format(
-            "writes {} into the data ({})", bytes_text(access.size_bytes),
+            "writes {} into the data ({})", amount_text(access.size_bytes, "byte"),
             name_of_bytes(log_.history(), *index, access.place.offset_bytes, access.size_bytes));
         entry.clause = "contract";
     }
@@ -283,7 +279,7 @@ void AccessSteps::refused(const WriteFault& event) {
         name = fmt::format(" ({})",
                            name_of_bytes(log_.history(), *index, offset, event.access.size_bytes));
     step.text = fmt::format("writes {} at byte {} of the mapping{}, against the contract",
-                            bytes_text(event.access.size_bytes), offset, name);
+                            amount_text(event.access.size_bytes, "byte"), offset, name);
     log_.add(std::move(step));
     log_.add_place(event.code, event.stack, "");
 }

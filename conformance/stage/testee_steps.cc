@@ -146,15 +146,20 @@ std::string TesteeSteps::event_text(std::uint64_t cpu, std::uint64_t sequence) c
     return fmt::format("event {}", sequence);
 }
 
-void TesteeSteps::add_record(const Record& record) {
+TimelineStep TesteeSteps::record_step(std::optional<std::uint64_t> cpu) const {
     TimelineStep step;
     step.kind = StepKind::record;
-    if (record.cpu < log_.history().cpus()) {
-        step.cpu = static_cast<std::uint32_t>(record.cpu);
+    if (cpu && *cpu < log_.history().cpus()) {
+        step.cpu = static_cast<std::uint32_t>(*cpu);
         step.thread = log_.threads().last_user_of(*step.cpu);
     }
     // A record whose thread is unknown belongs to the first thread of the testee.
     if (step.thread == 0) step.thread = 1;
+    return step;
+}
+
+void TesteeSteps::add_record(const Record& record) {
+    TimelineStep step = record_step(record.cpu);
     switch (record.kind) {
         case RecordKind::event:
             step.text = "writes: delivered " + event_text(record.cpu, record.sequence);
@@ -183,13 +188,7 @@ void TesteeSteps::add_record(const Record& record) {
 }
 
 void TesteeSteps::add_malformed(const MalformedLine& line) {
-    TimelineStep step;
-    step.kind = StepKind::record;
-    if (line.cpu && *line.cpu < log_.history().cpus()) {
-        step.cpu = static_cast<std::uint32_t>(*line.cpu);
-        step.thread = log_.threads().last_user_of(*step.cpu);
-    }
-    if (step.thread == 0) step.thread = 1;
+    TimelineStep step = record_step(line.cpu);
     step.text = "writes a malformed line: " + line.message;
     step.clause = "contract-records";
     log_.add(std::move(step));

@@ -43,6 +43,8 @@ class TesteeSteps {
     };
 
     std::string with_number_of(const std::optional<Removal>& removal, std::string_view text);
+    // The beginning of the step of a record: its kind, CPU and thread.
+    TimelineStep record_step(std::optional<std::uint64_t> cpu) const;
     void add_record(const Record& record);
     void add_malformed(const MalformedLine& line);
     std::string event_text(std::uint64_t cpu, std::uint64_t sequence) const;
