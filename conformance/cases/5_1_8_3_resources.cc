@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "conformance/cases/play.h"
 #include "conformance/monitors/resources.h"
@@ -58,7 +59,7 @@ struct ManyResizes {
 
     CaseOutcome operator()(Stage& stage) const;
     void start(Stage& stage) const;
-    void set_hooks(Stage& stage, int& attaches) const;
+    void act_at_attach(Stage& stage, int change) const;
     std::vector<Holdings> play(Stage& stage) const;
 };
 
@@ -70,25 +71,24 @@ void ManyResizes::start(Stage& stage) const {
     stage.wait_asleep();
 }
 
-// `attaches` counts down to the attach at which the action of `between` comes.
-void ManyResizes::set_hooks(Stage& stage, int& attaches) const {
+// The action of `between` at an attach that follows the change.
+void ManyResizes::act_at_attach(Stage& stage, int change) const {
     if (between == Between::swaps) {
-        stage.hooks().set_on_attached([&](const Attached& attached) {
-            if (attached.error == 0 && attaches-- == 1) stage.resize(stage.capacity_bytes());
+        stage.hooks().set_on_attached([&stage, is_done = false](const Attached& attached) mutable {
+            if (attached.error == 0 && !std::exchange(is_done, true))
+                stage.resize(stage.capacity_bytes());
         });
     } else if (between == Between::fails) {
-        stage.hooks().set_on_attach([&](const AttachRequest&) {
-            if (attaches-- == 1) stage.attach_answers().set_errors({ENOMEM});
+        stage.hooks().set_on_attach([&stage, left = change % 2 + 1](const AttachRequest&) mutable {
+            if (--left == 0) stage.attach_answers().set_errors({ENOMEM});
         });
     }
 }
 
 std::vector<Holdings> ManyResizes::play(Stage& stage) const {
     std::vector<Holdings> counts;
-    int attaches = 0;
-    set_hooks(stage, attaches);
     for (int i = 1; i <= kCounts * stretch; ++i) {
-        attaches = between == Between::fails ? 1 + i % 2 : 1;
+        act_at_attach(stage, i);
         if (between == Between::one_cpu)
             stage.rings().swap(2, SwapSpec{capacity_bytes});
         else
