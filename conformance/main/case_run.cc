@@ -439,9 +439,7 @@ class Run {
         CaseResult& result = report_.results.back();
         if (options_.save_folder && outcome.verdict == Verdict::fail)
             guarded([&] { save(the_case, outcome, result); });
-        guarded([&] {
-            drawings_.add(the_case, settings_for(-1), outcome, result, report_.results.size() - 1);
-        });
+        guarded([&] { drawings_.add(the_case, settings_for(-1), outcome, report_); });
     }
 
     // Called in any thread.

@@ -50,15 +50,6 @@ bool has_accesses(const Timeline& timeline) {
     return false;
 }
 
-// Writes the drawn run into the file of the failure: the report and the file say the same. If that
-// is not possible, the file keeps the first run.
-void save_drawn_run(const Case& the_case, const CaseOutcome& drawn, const std::string& path) {
-    const ReadFailure first = read_failure_file(path);
-    if (!first.error.empty()) return;
-    static_cast<void>(write_failure_file(
-        make_failure_file(the_case, first.file.settings, drawn, first.file.stepper), path));
-}
-
 // The steps until the verdict was known.
 std::uint64_t steps_of(const Timeline& timeline) {
     for (std::size_t i = 0; i < timeline.steps().size(); ++i) {
@@ -70,17 +61,18 @@ std::uint64_t steps_of(const Timeline& timeline) {
 }  // namespace
 
 void Drawings::add(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
-                   CaseResult& result, std::size_t index) {
+                   RunReport& report) {
     if (outcome.verdict != Verdict::fail) return;
+    CaseResult& result = report.results.back();
     note_symptom(outcome, the_case, result);
     if (outcome.record) result.steps = steps_of(outcome.record->timeline);
     const auto place = static_cast<std::size_t>(&the_case - around_.cases.data());
     failures_.push_back(failed_of(the_case, place, result));
-    results_.push_back(index);
+    results_.push_back(report.results.size() - 1);
     if (which_ == Drawn::none || !outcome.record || outcome.record->timeline.empty()) return;
     Kept kept{failures_.size() - 1, &the_case, settings, outcome};
     if (which_ == Drawn::all) {
-        draw_into(kept, result);
+        draw_into(kept, report);
     } else {
         result.drawing = kNotDrawn;
         keep(std::move(kept));
@@ -151,27 +143,29 @@ std::size_t Drawings::simplest_of(const FailureGroup& group) const {
 bool Drawings::draw_failure(std::size_t failure, RunReport& report) {
     const auto kept = std::ranges::find(kept_, failure, &Kept::failure);
     if (kept == kept_.end()) return false;
-    CaseResult& result = report.results[results_[failure]];
-    draw_into(*kept, result);
+    draw_into(*kept, report);
     const FailedCase before = std::exchange(
-        failures_[failure], failed_of(*kept->the_case, failures_[failure].place, result));
+        failures_[failure],
+        failed_of(*kept->the_case, failures_[failure].place, result_of(*kept, report)));
     kept_.erase(kept);
     return before.finding_clause != failures_[failure].finding_clause ||
            before.root != failures_[failure].root;
 }
 
-void Drawings::draw_into(const Kept& kept, CaseResult& result) const {
+void Drawings::draw_into(const Kept& kept, RunReport& report) const {
     const RunRecord& first = *kept.outcome.record;
+    CaseResult& result = result_of(kept, report);
     if (first.has_all_accesses) {
         result.drawing = draw(first.timeline, options_);
-    } else if (!draw_second_run(kept, result)) {
+    } else if (!draw_second_run(kept, report)) {
         result.drawing = std::string(kSomeMissing) + draw(first.timeline, options_);
     }
 }
 
 // Plays the failure again with every access recorded. Returns false, and changes nothing, if that
 // run would take long or does not show the failure.
-bool Drawings::draw_second_run(const Kept& kept, CaseResult& result) const {
+bool Drawings::draw_second_run(const Kept& kept, RunReport& report) const {
+    CaseResult& result = result_of(kept, report);
     if (result.seconds >= kWorthASecondRunSeconds || around_.stop) return false;
     const RunRecord& first = *kept.outcome.record;
     const CaseOutcome second = run_again(kept);
@@ -184,7 +178,12 @@ bool Drawings::draw_second_run(const Kept& kept, CaseResult& result) const {
     result.details = second.details;
     take_evidence(second, result);
     result.drawing = draw(second.record->timeline, options_);
-    if (!result.saved.empty()) save_drawn_run(*kept.the_case, second, result.saved);
+    // The report and the saved file say the same. If that is not possible, the file keeps the first
+    // run.
+    if (!result.saved.empty())
+        static_cast<void>(write_failure_file(
+            make_failure_file(*kept.the_case, kept.settings, second, report.stepper),
+            result.saved));
     return true;
 }
 

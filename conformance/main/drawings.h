@@ -23,10 +23,10 @@ class Drawings {
     Drawings(const Surroundings& around, const DrawingOptions& options, Drawn which)
         : around_(around), options_(options), which_(which) {}
 
-    // Call it after each case. `result` is the outcome of the first run; it must stay at `index` of
-    // the report's results. Keeps the little that drawing may need later.
+    // Call it after each case, whose result is the last one of the report and stays at its place.
+    // `outcome` is that of the first run. Keeps the little that drawing may need later.
     void add(const Case& the_case, const StageSettings& settings, const CaseOutcome& outcome,
-             CaseResult& result, std::size_t index);
+             RunReport& report);
     // Call it after all cases: draws, and puts the failures into the order for the reader.
     void finish(RunReport& report);
 
@@ -45,9 +45,12 @@ class Drawings {
     std::size_t simplest_of(const FailureGroup& group) const;
     // Draws the run, if it has all accesses, or else a second one that has them. The text then
     // describes the drawn run, which has seen more and may know the clause better.
-    void draw_into(const Kept& kept, CaseResult& result) const;
-    bool draw_second_run(const Kept& kept, CaseResult& result) const;
+    void draw_into(const Kept& kept, RunReport& report) const;
+    bool draw_second_run(const Kept& kept, RunReport& report) const;
     CaseOutcome run_again(const Kept& kept) const;
+    CaseResult& result_of(const Kept& kept, RunReport& report) const {
+        return report.results[results_[kept.failure]];
+    }
 
     const Surroundings& around_;
     DrawingOptions options_;
