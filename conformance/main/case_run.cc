@@ -12,17 +12,16 @@
 #include <ctime>
 #include <exception>
 #include <functional>
-#include <iterator>
 #include <optional>
 #include <sstream>
 #include <utility>
 
 #include "conformance/failure/failure_file.h"
+#include "conformance/main/case_lists.h"
 #include "conformance/main/case_pool.h"
 #include "conformance/main/drawings.h"
 #include "conformance/main/evidence.h"
-#include "conformance/main/expected.h"
-#include "conformance/main/known_failures.h"
+#include "conformance/main/replay_command.h"
 #include "conformance/main/report_files.h"
 #include "conformance/main/selection.h"
 #include "conformance/main/shard.h"
@@ -168,7 +167,8 @@ class Run {
           around_(around),
           cases_(std::move(cases)),
           drawings_(around, drawing_options(options, around), drawn(options)),
-          settings_(settings_of(options, around)) {
+          settings_(settings_of(options, around)),
+          lists_(options, around) {
         // A case has the same part of the seconds in each shard.
         settings_.explore.seconds = seconds_for(settings_.explore, cases_);
         report_.shard = std::move(shard);
@@ -205,11 +205,7 @@ class Run {
             const std::string error = save_folder_.open(*options_.save_folder);
             if (!error.empty()) return say(around_, kExitUsage, error);
         }
-        if (!options_.expect_unsupported.empty()) {
-            expected_ = read_case_list(options_.expect_unsupported, around_.cases);
-            if (!expected_.error.empty()) return say(around_, kExitUsage, expected_.error);
-        }
-        if (const int status = open_known_failures(); status != 0) return status;
+        if (const int status = lists_.open(report_.shard.has_value()); status != 0) return status;
         const std::string problem = around_.check_set_up(settings_);
         if (!problem.empty()) return say(around_, kExitSuite, printable(problem));
         const Clock::time_point begin = Clock::now();
@@ -284,58 +280,10 @@ class Run {
         return files;
     }
 
-    // Checks before the run that the list can be read and, if necessary, written.
-    int open_known_failures() {
-        if (options_.known_failures.empty()) return 0;
-        const bool is_fixed = options_.fix_known_failures;
-        const std::string error = known_.read(around_.cases, options_.known_failures, is_fixed);
-        if (!error.empty()) return say(around_, kExitUsage, error);
-        if (!is_fixed) return 0;
-        if (report_.shard)
-            return say(around_, kExitUsage,
-                       "--fix-known-failures excludes TEST_TOTAL_SHARDS: each shard would write "
-                       "the file");
-        const OutputFile::Status status = known_file_.open(options_.known_failures, &around_.stop);
-        if (status == OutputFile::Status::ok) return 0;
-        return say(around_, status == OutputFile::Status::bad_path ? kExitUsage : kExitSuite,
-                   known_file_.error());
-    }
-
-    // After the run: marks the known failures, and returns the differences. A fixed list has none.
-    // An interrupted run fixes nothing.
-    std::vector<ListDifference> settle_known_failures() {
-        if (options_.known_failures.empty()) return {};
-        const std::vector<ListDifference> lines = known_.compare(around_.cases, report_);
-        if (!options_.fix_known_failures || report_.interrupted || has_trouble_) return lines;
-        if (!known_file_.commit(known_.updated_text(around_.cases, report_))) {
-            note_trouble(known_file_.error());
-            return lines;
-        }
-        for (CaseResult& result : report_.results)
-            result.is_known = result.verdict == Verdict::fail;
-        return {};
-    }
-
-    // Fills in the differences. An interrupted run reports none.
+    // Fills in the differences from the lists, and fixes a list of a whole run.
     void settle_lists() {
-        const std::vector<ListDifference> stale = settle_known_failures();
-        if (report_.interrupted) return;
-        if (!options_.expect_unsupported.empty())
-            report_.differences = differences(report_, expected_.ids);
-        report_.differences.insert(report_.differences.end(), stale.begin(), stale.end());
-        set_parts_aside();
-    }
-
-    // A shard that plays a part of a case does not know whether the other parts pass.
-    void set_parts_aside() {
-        if (!report_.shard) return;
-        const auto is_of_part = [this](const ListDifference& difference) {
-            const Case* const found = find_case(around_.cases, difference.case_id);
-            return found != nullptr && is_in_every_shard(*found, options_.explore);
-        };
-        std::ranges::copy_if(report_.differences, std::back_inserter(report_.part_differences),
-                             is_of_part);
-        std::erase_if(report_.differences, is_of_part);
+        const std::string trouble = lists_.settle(report_, !has_trouble_);
+        if (!trouble.empty()) note_trouble(trouble);
     }
 
     // `begin` is before the check of the adapter.
@@ -495,7 +443,7 @@ class Run {
         if (outcome.verdict == Verdict::fail) take_evidence(outcome, result);
         result.seconds = seconds;
         result.explored = outcome.explored;
-        result.replay = replay_of(the_case);
+        result.replay = replay_command(options_, around_.command, the_case);
         return result;
     }
 
@@ -514,50 +462,6 @@ class Run {
         if (saved.error.empty()) return;
         save_failed_ = true;
         say(around_, kExitSuite, saved.error);
-    }
-
-    std::string replay_of(const Case& the_case) const {
-        std::vector<std::string> words{"--filter", std::string(the_case.id)};
-        if (the_case.level > kDefaultLevel) {
-            words.insert(words.end(), {"--level", std::string(level_name(the_case.level))});
-        }
-        words.insert(words.end(), {"--cpus", std::to_string(options_.cpus), "--capacity",
-                                   std::to_string(options_.capacity_bytes), "--seed",
-                                   std::to_string(options_.seed)});
-        if (!options_.preflight) words.push_back("--no-preflight");
-        if (options_.timeout_scale != 1.0) {
-            words.insert(words.end(),
-                         {"--timeout-scale", fmt::format("{}", options_.timeout_scale)});
-        }
-        add_demanded(words, the_case.demand);
-        words.push_back("--");
-        words.insert(words.end(), options_.testee.begin(), options_.testee.end());
-        // A reader of the JSON report refuses longer texts.
-        const std::string command = around_.command + " " + shell_command(words);
-        return std::string(cut(command, kTextBytesInAReport));
-    }
-
-    // Adds the options that the case needs to run in the same way.
-    void add_demanded(std::vector<std::string>& words, Demand demand) const {
-        const ExploreSettings& explore = options_.explore;
-        if (demand == Demand::explored && explore.deep) {
-            words.insert(words.end(), {"--explore", "deep"});
-        } else if (demand == Demand::explored && explore.seconds != ExploreSettings{}.seconds) {
-            words.insert(words.end(), {"--explore", fmt::format("{}", explore.seconds)});
-        } else if (demand == Demand::shared) {
-            words.push_back("--shared");
-        } else if (demand == Demand::as_published) {
-            words.insert(words.end(), {"--producer", "as-published"});
-        } else if (demand == Demand::soak) {
-            words.insert(words.end(), {"--soak", fmt::format("{}", options_.soak_seconds)});
-        } else if (demand == Demand::stream) {
-            words.insert(words.end(), {"--stream", options_.stream});
-        }
-        if (!options_.layout.empty()) words.insert(words.end(), {"--layout", options_.layout});
-        if (!options_.device.empty()) words.insert(words.end(), {"--device", options_.device});
-        if (options_.stepper != Stepper::automatic) {
-            words.insert(words.end(), {"--stepper", std::string(stepper_name(options_.stepper))});
-        }
     }
 
     void say_interrupted() const {
@@ -598,9 +502,7 @@ class Run {
     RunReport report_;
     OutputFile file_;
     ReportFiles more_files_;
-    KnownFailures known_;
-    CaseList expected_;
-    OutputFile known_file_{"known-failures file"};
+    CaseLists lists_;
     FailureFolder save_folder_;
     bool save_failed_ = false;
     bool has_trouble_ = false;
