@@ -178,14 +178,14 @@ class SocketConnection::Received {
     bool lacks_descriptors_ = false;
 };
 
-SocketConnection::SocketConnection(ProducerGate* gate, int fd, Serves serves, uint64_t now_ms)
-    : gate_(gate), fd_(fd), serves_(serves), last_active_ms_(now_ms) {
+SocketConnection::SocketConnection(ProducerGate* gate, KeptFd fd, Serves serves, uint64_t now_ms)
+    : gate_(gate), fd_(std::move(fd)), serves_(serves), last_active_ms_(now_ms) {
     struct ucred peer = {};
     socklen_t length = sizeof(peer);
     const int yes = 1;
 
-    setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));  // for peek()
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0) {
+    setsockopt(fd_.number(), SOL_SOCKET, SO_PASSCRED, &yes, sizeof(yes));  // for peek()
+    if (getsockopt(fd_.number(), SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0) {
         peer_ = peer.pid;
         user_ = peer.uid;
     }

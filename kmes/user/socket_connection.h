@@ -34,8 +34,8 @@ class SocketConnection {
         kMayWait,  // the next request: receive_by_worker()
     };
 
-    // Takes ownership of `fd`, which is non-blocking.
-    SocketConnection(ProducerGate* gate, int fd, Serves serves, uint64_t now_ms);
+    // `fd` is non-blocking.
+    SocketConnection(ProducerGate* gate, KeptFd fd, Serves serves, uint64_t now_ms);
     // The destructor closes. See close_if_empty().
     SocketConnection(const SocketConnection&) = delete;
     SocketConnection& operator=(const SocketConnection&) = delete;

@@ -33,13 +33,10 @@ size_t lease_limit() {
     return std::min<size_t>(SocketServer::kMaxLeases, limit.rlim_cur / 4);
 }
 
-// An abstract name has no permissions of its own.
-bool is_same_user(int fd) {
-    struct ucred peer = {};
-    socklen_t length = sizeof(peer);
-
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
-    return is_trusted_user(peer.uid);
+// The result has an owner at once: its connection may find no memory. Without a client it is -1,
+// with errno.
+KeptFd accept_client(const ListeningAddress& address) {
+    return KeptFd(accept4(address.fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
 }
 
 }  // namespace
@@ -96,7 +93,7 @@ void SocketLoop::poll_once(int most_wait_ms) {
         int ready = poll(polled_.data(), polled_.size(), wait_ms);
         uint64_t now = workers_->now_ms();
 
-        // More connections than RLIMIT_NOFILE permits by now, or no memory.
+        // poll fails if there are more connections than RLIMIT_NOFILE permits now, or no memory.
         if (ready < 0 && errno != EINTR) poll(nullptr, 0, kRestMs);
         if (ready > 0) {
             // From the last, so that a removal moves no connection that is still to be served.
@@ -109,7 +106,7 @@ void SocketLoop::poll_once(int most_wait_ms) {
         take_back(now);
         send_all_delayed(now);
         close_idle(now);
-        close_read();
+        close_received();
         if (clears_are_due_) clears_are_due_ = workers_->gate()->producer()->clear_due_flags();
     } catch (const std::bad_alloc&) {
         rests_ = true;
@@ -123,7 +120,7 @@ void SocketLoop::on_ready(size_t i, short events, uint64_t now) {
         connections_[i]->allow_lease(may_lease(*connections_[i]));
         step = connections_[i]->on_ready(events, &scratch_, now);
     } catch (const std::bad_alloc&) {
-        // Over.
+        // `step` stays kOver.
     }
     has_delayed_ |= connections_[i]->delayed_descriptors() > 0;
     if (step == SocketConnection::Step::kGoesOn) return;
@@ -199,7 +196,7 @@ UnreadShares::Count SocketLoop::count_unread() const {
     return count;
 }
 
-void SocketLoop::close_read() {
+void SocketLoop::close_received() {
     std::erase_if(unread_, [this](ConnectionHandle& connection) {
         if (connection->unread_descriptors() > 0) return false;
         workers_->close(std::move(connection));
@@ -208,23 +205,26 @@ void SocketLoop::close_read() {
 }
 
 void SocketLoop::accept_one(uint64_t now) {
-    int fd = accept4(address_->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    KeptFd fd = accept_client(*address_);
 
-    if (fd < 0) {
+    if (fd.number() < 0) {
         const bool is_descriptor_missing = errno == EMFILE || errno == ENFILE;
 
         rests_ = is_descriptor_missing || errno == ENOMEM || errno == ENOBUFS;
         if (is_descriptor_missing) replace_longest_idle(now);
         return;
     }
-    auto connection = std::make_unique<SocketConnection>(workers_->gate(), fd, serves_, now);
+    auto connection =
+        std::make_unique<SocketConnection>(workers_->gate(), std::move(fd), serves_, now);
 
-    if (address_->is_abstract() && !is_same_user(fd)) return workers_->close(std::move(connection));
+    // An abstract name has no permissions of its own.
+    if (address_->is_abstract() && !is_trusted_user(connection->user()))
+        return workers_->close(std::move(connection));
     add(std::move(connection), now);
 }
 
-// A request that was sent before is served first. A later one fails at its client (EPIPE), so the
-// client knows that nothing was served, and connects again.
+// A request that the client has already sent is served first. A later one fails at its client
+// (EPIPE), so the client knows that nothing was served, and connects again.
 void SocketLoop::replace(size_t i, uint64_t now) {
     const SocketConnection* const replaced = connections_[i].get();
 
@@ -288,8 +288,8 @@ bool SocketLoop::may_lease(const SocketConnection& connection) const {
     return all < max_leases_ && (is_trusted_user(user) || of_user < max_leases_ / 4);
 }
 
-// Outside of the gate. Connections that were not accepted may have descriptors, like others. Only
-// if they cannot be accepted may the last close wait, and with it this thread.
+// Outside of the gate. Connections that were not accepted may have descriptors, like others. If
+// they cannot be accepted, the last close can block this thread.
 void SocketLoop::close_all() {
     for (ConnectionHandle& connection : workers_->take_served(true))
         workers_->close(std::move(connection));
@@ -299,10 +299,11 @@ void SocketLoop::close_all() {
     if (address_->is_passed()) return address_->close_socket();
     shutdown(address_->fd(), SHUT_RDWR);
     for (;;) {
-        int fd = accept4(address_->fd(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        KeptFd fd = accept_client(*address_);
 
-        if (fd < 0) break;
-        workers_->close(std::make_unique<SocketConnection>(workers_->gate(), fd, serves_, 0));
+        if (fd.number() < 0) break;
+        workers_->close(
+            std::make_unique<SocketConnection>(workers_->gate(), std::move(fd), serves_, 0));
     }
     address_->close_socket();
 }

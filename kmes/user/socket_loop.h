@@ -55,7 +55,7 @@ class SocketLoop {
     bool send_delayed(size_t i, UnreadShares::Count* count, uint64_t now_ms);
     void send_all_delayed(uint64_t now_ms);
     UnreadShares::Count count_unread() const;
-    void close_read();
+    void close_received();
     void take_back(uint64_t now_ms);
     void close_idle(uint64_t now_ms);
     bool may_lease(const SocketConnection& connection) const;
