@@ -21,11 +21,18 @@ bool is_part_of(std::string_view part, std::string_view whole) {
            (part[whole.size()] == '-' || part[whole.size()] == '.');
 }
 
-// The clause that more than half of the cases were made for; empty: none.
+// The clause that more than half of the cases were made for, without cases that search
+// interleavings: these were made for no scenario. Empty: none.
 std::string clause_of_most(const std::vector<const FailedCase*>& group) {
+    std::size_t made_for_one = 0;
     std::map<std::string_view, std::size_t> counts;
     for (const FailedCase* each : group) {
-        if (2 * ++counts[each->case_clause] > group.size()) return each->case_clause;
+        if (each->is_explored) continue;
+        ++made_for_one;
+        ++counts[each->case_clause];
+    }
+    for (const auto& [clause, count] : counts) {
+        if (2 * count > made_for_one) return std::string(clause);
     }
     return "";
 }
