@@ -38,17 +38,18 @@ void install_handler() {
 DeadlineTimer::DeadlineTimer() {
     static std::once_flag once;
     std::call_once(once, install_handler);
-    sigemptyset(&own_signal_);
-    sigaddset(&own_signal_, timer_signal());
-    sigset_t before;
-    pthread_sigmask(SIG_BLOCK, &own_signal_, &before);
-    was_blocked_ = sigismember(&before, timer_signal()) == 1;
     sigevent event{};
     event.sigev_notify = SIGEV_THREAD_ID;
     event.sigev_signo = timer_signal();
     event._sigev_un._tid = static_cast<pid_t>(syscall(SYS_gettid));
     if (timer_create(CLOCK_MONOTONIC, &event, &timer_) != 0)
         throw std::system_error(errno, std::generic_category(), "timer_create");
+    // (The timer sends nothing before it is armed.)
+    sigemptyset(&own_signal_);
+    sigaddset(&own_signal_, timer_signal());
+    sigset_t before;
+    pthread_sigmask(SIG_BLOCK, &own_signal_, &before);
+    was_blocked_ = sigismember(&before, timer_signal()) == 1;
 }
 
 DeadlineTimer::~DeadlineTimer() {

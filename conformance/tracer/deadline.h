@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A waitpid with a deadline: the signal of a timer interrupts it. Knows no threads and no stops.
+// A waitpid with a deadline: the signal of a timer interrupts it. This file does not know
+// threads or stops.
 
 #ifndef CONFORMANCE_TRACER_DEADLINE_H_
 #define CONFORMANCE_TRACER_DEADLINE_H_
