@@ -153,7 +153,7 @@ struct GuardHit {
     pid_t tid = 0;
     uint64_t address = 0;  // the faulting address
     BufferPlace place;     // of that address
-    // All memory operands of the instruction that lie in served buffers.
+    // All memory operands of the instruction in served buffers.
     std::vector<BufferAccess> accesses;
     CodePlace code;
     // For CallReader; null unless TracerOptions::keep_stacks.

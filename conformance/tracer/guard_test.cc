@@ -11,6 +11,8 @@
 namespace kmes::conformance {
 namespace {
 
+using tracer_testing::act_in_timed_wait;
+using tracer_testing::end_before_failed;
 using tracer_testing::kBothWays;
 using tracer_testing::limit;
 using tracer_testing::name_of;
@@ -326,19 +328,17 @@ TEST_P(GuardTest, AChildHasTheRegistersOfItsParent) {
 // may get EFAULT.
 TEST_P(GuardTest, AGuardInTheMiddleOfAWaitDoesNotHarmIt) {
     for (const bool is_asleep : {false, true}) {
-        TestRun run(options_for(GetParam()));
-        run.start("timed-sleep");
-        const auto mapped = run.next<Mapped>();
-        ASSERT_TRUE(mapped);
-        const auto wait = run.next<FutexWait>();
-        ASSERT_TRUE(wait);
-        if (is_asleep) (void)run.tracer.wait(Clock::now() + std::chrono::milliseconds(20));
-        ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 1));
-        const auto end = run.next<FutexWaitEnd>();
-        ASSERT_TRUE(end);
-        EXPECT_EQ(end->wait_id, wait->wait_id);
-        EXPECT_EQ(end->result, -ETIMEDOUT);
-        EXPECT_EQ(run.finish().exit_status, 0);
+        const auto add_guard = [is_asleep](TestRun& run,
+                                           MappingId mapping) -> std::optional<FutexWaitEnd> {
+            if (is_asleep) {
+                const TracerEvent event =
+                    run.tracer.wait(Clock::now() + std::chrono::milliseconds(20));
+                if (const auto* end = std::get_if<FutexWaitEnd>(&event)) return *end;
+            }
+            if (!run.tracer.guards().add(mapping, 0, 1)) return end_before_failed("add", run);
+            return std::nullopt;
+        };
+        act_in_timed_wait(options_for(GetParam()), add_guard);
     }
 }
 

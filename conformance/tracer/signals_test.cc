@@ -41,7 +41,7 @@ void await(const std::function<bool()>& condition) {
     }
 }
 
-bool stands(pid_t tid) {
+bool is_stopped(pid_t tid) {
     const auto status = tracing::read_status(tid);
     return !status || status->state == 't' || status->state == 'Z' || status->state == 'X';
 }
@@ -90,7 +90,7 @@ class FaultBeside {
         // acts.
         let_reader(0);
         run_.buffers[0]->data()[kMainGoes] = 1;
-        await([&] { return stands(main_); });
+        await([&] { return is_stopped(main_); });
         counts_ = true;
         return run_.finish();
     }
@@ -107,7 +107,7 @@ class FaultBeside {
 
     void let_reader(size_t which) {
         run_.buffers[0]->data()[kReaderGoes + which] = 1;
-        await([&] { return stands(readers_[which]); });
+        await([&] { return is_stopped(readers_[which]); });
     }
 
     uint64_t nth_;
@@ -180,15 +180,15 @@ TEST_P(SignalsTest, AFaultKeepsItsAddressThroughInjections) {
     ASSERT_TRUE(mapped);
     await_ready(run);
     run.buffers[0]->data()[kMainGoes] = 1;
-    await([&] { return stands(mapped->tid); });
+    await([&] { return is_stopped(mapped->tid); });
     interrupted = mapped->tid;
     for (int i = 0; i < 3; ++i) {
         ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 1));
         (void)run.tracer.wait(Clock::now());
-        await([&] { return stands(mapped->tid); });
+        await([&] { return is_stopped(mapped->tid); });
         ASSERT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
         (void)run.tracer.wait(Clock::now());
-        await([&] { return stands(mapped->tid); });
+        await([&] { return is_stopped(mapped->tid); });
     }
     resume_hook = nullptr;
     const Ended ended = run.finish();

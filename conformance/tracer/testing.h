@@ -192,6 +192,42 @@ class TestRun {
     std::vector<BufferId> ids;
 };
 
+// For an act in the middle of a wait that has failed. Returns the end of the wait, which came
+// before it. Without that end the act had no reason to fail.
+inline std::optional<FutexWaitEnd> end_before_failed(const std::string& act, TestRun& run) {
+    for (;;) {
+        const TracerEvent event = run.tracer.wait(Clock::now());
+        if (const auto* end = std::get_if<FutexWaitEnd>(&event)) return *end;
+        if (!std::holds_alternative<TimedOut>(event) && !std::holds_alternative<Ended>(event))
+            continue;
+        ADD_FAILURE() << act << " failed in the middle of the wait";
+        return std::nullopt;
+    }
+}
+
+// Calls `act` with the run and the mapping while the testee is in a wait with a timeout. The wait
+// must end by its timeout all the same. If it ended before `act` was done, `act` returns that end.
+// The wait was too short for a busy machine then, and a longer one follows.
+template <typename Act>
+void act_in_timed_wait(const TracerOptions& options, const Act& act) {
+    for (const int timeout_ms : {300, 3'000, 30'000}) {
+        TestRun run(options);
+        run.tracer.start({testdata("testee"), "timed-sleep", std::to_string(timeout_ms)});
+        const auto mapped = run.next<Mapped>();
+        ASSERT_TRUE(mapped);
+        const auto wait = run.next<FutexWait>();
+        ASSERT_TRUE(wait);
+        const std::optional<FutexWaitEnd> early = act(run, mapped->mapping.id);
+        const auto end = early ? early : run.next<FutexWaitEnd>();
+        ASSERT_TRUE(end);
+        EXPECT_EQ(end->wait_id, wait->wait_id);
+        EXPECT_EQ(end->result, -ETIMEDOUT);
+        EXPECT_EQ(run.finish().exit_status, 0);
+        if (!early) return;
+    }
+    ADD_FAILURE() << "every wait ended too early";
+}
+
 }  // namespace kmes::conformance::tracer_testing
 
 #endif  // CONFORMANCE_TRACER_TESTING_H_

@@ -20,7 +20,6 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -285,11 +284,12 @@ static int mode_private_sleep(char** argv) {
     return 0;
 }
 
+// The third argument is the timeout in milliseconds.
 static int mode_timed_sleep(char** argv) {
-    (void)argv;
     attach_and_map();
-    const struct timespec while_stopped = {0, 300000000};
-    long result = futex(word_of(0), FUTEX_WAIT, load(word_of(0)), &while_stopped);
+    const long milliseconds = argv[2] == NULL ? 0 : atol(argv[2]);
+    const struct timespec timeout = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    long result = futex(word_of(0), FUTEX_WAIT, load(word_of(0)), &timeout);
     return result == -ETIMEDOUT ? 0 : 1;
 }
 
@@ -321,17 +321,15 @@ void on_signal(int number) {
     (void)number;
 }
 
+// The test sends SIGALRM in each wait.
 static int mode_interrupted(char** argv) {
     (void)argv;
-    attach_and_map();
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = 0};
     sigaction(SIGALRM, &action, NULL);
-    struct itimerval soon = {{0, 0}, {0, 30000}};
-    setitimer(ITIMER_REAL, &soon, NULL);
+    attach_and_map();
     say("interrupted", futex(word_of(0), FUTEX_WAIT, load(word_of(0)), NULL));
     action.sa_flags = SA_RESTART;
     sigaction(SIGALRM, &action, NULL);
-    setitimer(ITIMER_REAL, &soon, NULL);
     say("restarted", futex(word_of(0), FUTEX_WAIT, load(word_of(0)), NULL));
     return 0;
 }
