@@ -455,6 +455,20 @@ CORRECT = [
     ),
     _c("with-pauses", "Yields and sleeps while it reads.", "company", ["5.1.8.1"], ["WITH_PAUSES"]),
     _c(
+        "with-filter",
+        "Has a seccomp filter of its own, and cannot be dumped or traced by other users.",
+        "company",
+        ["contract-1"],
+        ["WITH_FILTER"],
+    ),
+    _c(
+        "with-own-stacks",
+        "Reads on stacks that swapcontext enters, and not on those of its threads.",
+        "company",
+        ["5.1.8.1"],
+        ["WITH_STACKS"],
+    ),
+    _c(
         "with-locked-ring",
         "Locks the mapping in memory where it may, and advises the kernel about it.",
         "company",

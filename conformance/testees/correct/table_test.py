@@ -39,7 +39,7 @@ def main():
     entries = scope["CORRECT"]
     faults = ["%s: %s" % (e["name"], fault) for e in entries for fault in faults_of(e)]
     names = [entry["name"] for entry in entries]
-    faults += ["%s: stands twice" % name for name in sorted(set(names)) if names.count(name) > 1]
+    faults += ["%s: is there twice" % name for name in sorted(set(names)) if names.count(name) > 1]
     ways = [(e["source"], e["build"], e["run"]) for e in entries]
     faults += ["%s: is built and run as another is" % e["name"]
                for e, way in zip(entries, ways) if ways.count(way) > 1]
@@ -47,7 +47,7 @@ def main():
     for folder in sorted(os.listdir(".")):
         if os.path.isdir(folder):
             there = [folder + "/" + name for name in sorted(os.listdir(folder))]
-            faults += ["%s: stands in no entry" % name for name in there if name not in used]
+            faults += ["%s: is in no entry" % name for name in there if name not in used]
     if len(entries) < LEAST:
         faults.append("%d correct consumers; %d is the least" % (len(entries), LEAST))
     print("\n".join("FAIL: " + fault for fault in faults) or "%d correct consumers" % len(entries))

@@ -11,20 +11,29 @@
 //   WITH_CHILDREN   helper processes by fork, vfork, posix_spawn, before and while it consumes
 //   WITH_LOCKED     mlock where allowed, madvise, and mincore of every page
 //   WITH_MEMORY     a large static array and huge pages
-//   WITH_HANDLERS   signals blocked in all threads but one, which waits for them
-//   WITH_LAZY       signals blocked in readers; another thread has memory that a handler opens
+//   WITH_HANDLERS   all threads block all signals, and one takes them by sigwait
+//   WITH_LAZY       consumer threads block all signals; another thread uses pages that its SIGSEGV
+//                   handler makes accessible
 //   WITH_COLLECTOR  the first thread handles faults in its own pages, as a garbage collector does
 //   WITH_PAUSES     yields and sleeps in the middle of reading
+//   WITH_FILTER     a seccomp filter of its own, and no way to dump or trace it for others
+//   WITH_STACKS     consumer threads run on stacks that swapcontext has entered
 #include "contract.h"
 
+#include <linux/filter.h>
 #include <linux/futex.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdatomic.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/time.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 
 struct consumer {
     int cpu, fd;
@@ -50,11 +59,11 @@ static atomic_int ticks;
 // Samples the fill of the ring, as a statistics thread would, but in the consumer's own thread.
 static void take_sample(void) {
 #ifdef WITH_SAMPLER
-    static _Atomic uint64_t most_behind;
+    static _Atomic uint64_t most_fill;
     const unsigned char* ring = sampled;
     if (ring == NULL) return;
-    uint64_t behind = see_at(ring, AT_WRITE_POS) - see_at(ring, AT_TAIL_POS);
-    if (behind > atomic_load(&most_behind)) atomic_store(&most_behind, behind);
+    uint64_t fill = see_at(ring, AT_WRITE_POS) - see_at(ring, AT_TAIL_POS);
+    if (fill > atomic_load(&most_fill)) atomic_store(&most_fill, fill);
 #endif
 }
 
@@ -81,29 +90,29 @@ static void start_timers(void) {}
 #endif
 
 #ifdef WITH_MONITOR
-static void* monitor(void* unused) {
+static void* monitor(void* total) {
     int* fds = calloc((size_t)cpus, sizeof *fds);
     if (fds == NULL) err(1, "calloc");
     for (;;) {
         struct timespec time = {0, 100000000};
         nanosleep(&time, NULL);
-        uint64_t capacity, behind = 0;
+        uint64_t capacity, fill = 0;
         attach_again(fds, cpus, &capacity);
         for (int i = 0; i < cpus; i++) {
             unsigned char* ring = map_ring(fds[i], capacity);
             close(fds[i]);
-            behind += see_at(ring, AT_WRITE_POS) - see_at(ring, AT_TAIL_POS);
+            fill += see_at(ring, AT_WRITE_POS) - see_at(ring, AT_TAIL_POS);
             unmap_ring(ring, capacity);
         }
-        *(volatile uint64_t*)unused = behind;
+        *(volatile uint64_t*)total = fill;
     }
     return NULL;
 }
 
 static void start_monitor(void) {
-    static uint64_t behind;
+    static uint64_t total;
     pthread_t thread;
-    if (pthread_create(&thread, NULL, monitor, &behind) != 0) errx(1, "pthread_create");
+    if (pthread_create(&thread, NULL, monitor, &total) != 0) errx(1, "pthread_create");
 }
 #else
 static void start_monitor(void) {}
@@ -154,7 +163,7 @@ static void have_children(void) {
     int status;
     pid_t child;
     if (posix_spawnp(&child, "true", NULL, NULL, arguments, environ) != 0) errx(1, "posix_spawnp");
-    if (waitpid(child, &status, 0) != child || status != 0) errx(1, "true was false");
+    if (waitpid(child, &status, 0) != child || status != 0) errx(1, "the child `true` failed");
     child = fork();
     if (child == 0) _exit(3);
     if (waitpid(child, &status, 0) != child || WEXITSTATUS(status) != 3) errx(1, "fork");
@@ -256,7 +265,7 @@ static void read_from_a_child(void) {
     if (child < 0 || waitpid(child, &status, 0) != child || status != 0) _exit(79);
 }
 
-// The handler was installed after all others, and runs on a stack of its own.
+// Alternates between two SIGSEGV handlers, which run on the alternate stack.
 static void collect(void) {
     static bool is_other;
     static unsigned long rounds;
@@ -291,14 +300,14 @@ static void join(pthread_t thread) {
 #endif
 }
 
-static void block_signals(void) {
+static void set_up_signals(void) {
 #if defined WITH_LAZY || defined WITH_COLLECTOR
     take_lazy_memory();
 #ifdef WITH_LAZY
     pthread_t worker;
     if (pthread_create(&worker, NULL, work_in_lazy_memory, NULL) != 0) errx(1, "pthread_create");
 #endif
-    // Threads created from here on inherit the mask.
+    // Threads that are created later inherit the mask.
     sigset_t every;
     sigfillset(&every);
     pthread_sigmask(SIG_BLOCK, &every, NULL);
@@ -405,12 +414,59 @@ static void* run(void* argument) {
     return NULL;
 }
 
+// The filter denies one call, which must still be denied after it is installed for all threads.
+static void install_filter(void) {
+#ifdef WITH_FILTER
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getpriority, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EXDEV),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof code / sizeof *code, code};
+    if (prctl(PR_SET_DUMPABLE, 0) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        err(1, "prctl");
+    if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &filter) != 0)
+        err(1, "seccomp");
+    errno = 0;
+    if (getpriority(PRIO_PROCESS, 0) != -1 || errno != EXDEV) errx(1, "no filter");
+#endif
+}
+
+#ifdef WITH_STACKS
+static _Thread_local void* own_argument;
+
+static void run_here(void) {
+    run(own_argument);
+}
+
+static void* run_in_thread(void* argument) {
+    static const size_t stack_bytes = 1 << 20;
+    ucontext_t here, there;
+    own_argument = argument;
+    if (getcontext(&there) != 0) err(1, "getcontext");
+    there.uc_stack.ss_size = stack_bytes;
+    there.uc_stack.ss_sp = mmap(NULL, stack_bytes, PROT_READ | PROT_WRITE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (there.uc_stack.ss_sp == MAP_FAILED) err(1, "mmap");
+    there.uc_link = &here;
+    makecontext(&there, run_here, 0);
+    if (swapcontext(&here, &there) != 0) err(1, "swapcontext");
+    return NULL;
+}
+#else
+static void* run_in_thread(void* argument) {
+    return run(argument);
+}
+#endif
+
 int main(int argc, char** argv) {
     start_timers();
     start_heartbeat();
     have_children();
     take_memory();
-    block_signals();
+    set_up_signals();
+    install_filter();
     cpus = know_cpus(argc, argv);
     start_monitor();
     struct consumer* consumers = calloc((size_t)cpus, sizeof *consumers);
@@ -418,7 +474,8 @@ int main(int argc, char** argv) {
     if (consumers == NULL || threads == NULL) err(1, "calloc");
     for (int i = 0; i < cpus; i++) {
         consumers[i].cpu = i;
-        if (pthread_create(&threads[i], NULL, run, &consumers[i]) != 0) errx(1, "pthread_create");
+        if (pthread_create(&threads[i], NULL, run_in_thread, &consumers[i]) != 0)
+            errx(1, "pthread_create");
     }
     for (int i = 0; i < cpus; i++) join(threads[i]);
     return 0;
