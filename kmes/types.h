@@ -42,9 +42,9 @@
 #define kmes_zero_private(to, bytes) __builtin_memset((to), 0, (bytes))
 
 /*
- * The largest number of words of a header. KMES_LAYOUT is the form of the layout, if it is not form
- * A (see kmes/abi.h). Form C and later forms have the longer header. Form A has no loop, which
- * would change its code.
+ * The largest number of words of a header, by the form of the layout (KMES_LAYOUT in kmes/abi.h).
+ * Form C and later forms have a longer header, whose last words are loaded in a loop. Forms A and B
+ * are built without that loop, because it would change their code.
  */
 #if defined(KMES_LAYOUT) && KMES_LAYOUT >= 3
 #define KMES_HEADER_WORDS_MAX 10

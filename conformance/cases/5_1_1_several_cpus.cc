@@ -83,7 +83,7 @@ void hold_for_the_other(Stage& stage, const GuardHit& hit) {
 }
 
 std::uint32_t counter_of(const Stage& stage, std::uint32_t cpu) {
-    return stage.rings().counters().of(stage.rings().history().present_buffer(cpu));
+    return stage.rings().counters().of(stage.rings().history().current_buffer(cpu));
 }
 
 // Emits events for a sleeping consumer until the counter of `cpu` is at least `wanted`.

@@ -202,7 +202,7 @@ CaseOutcome next_no_power_of_two(Stage& stage) {
 }
 
 CaseOutcome reserved_bytes_set(Stage& stage) {
-    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    const BufferIndex buffer = stage.rings().history().current_buffer(0);
     stage.rings().forged().write_metadata(buffer, 14, {{0xff, 0xff}});
     stage.rings().forged().write_metadata(buffer, 80, std::vector<std::uint8_t>(48, 0xff));
     stage.rings().forged().write_metadata(buffer, 136, std::vector<std::uint8_t>(56, 0xff));

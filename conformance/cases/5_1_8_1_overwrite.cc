@@ -71,7 +71,7 @@ const Amount kFollowerBytes =
 // The bytes of the header in the ring at `position`.
 std::string header_at(Stage& stage, std::uint64_t position) {
     const std::uint8_t* region =
-        stage.rings().backend().base(stage.rings().history().present_buffer(0)) + kMetadataBytes;
+        stage.rings().backend().base(stage.rings().history().current_buffer(0)) + kMetadataBytes;
     const std::uint64_t offset = position & (capacity(stage, 0) - 1);
     return {region + offset, region + offset + kHeaderBytesBeforeType + 1};
 }
@@ -86,7 +86,7 @@ struct TornHeader {
 // bytes.
 const Placement& oldest(Stage& stage) {
     const History& history = stage.rings().history();
-    return *placement_at(history.buffer(history.present_buffer(0)), 0, 0);
+    return *placement_at(history.buffer(history.current_buffer(0)), 0, 0);
 }
 
 void forge_oldest(Stage& stage, const TornHeader& torn) {
@@ -322,7 +322,7 @@ void torn_again(Stage& stage) {
     stage.wait_asleep();
     const auto first_page = [&stage] {
         const History& history = stage.rings().history();
-        return stage.rings().backend().state(history.present_buffer(0)).tail / kPageBytes %
+        return stage.rings().backend().state(history.current_buffer(0)).tail / kPageBytes %
                kRingPages;
     };
     int left = 12;

@@ -96,7 +96,7 @@ CaseOutcome load_order(Stage&) {
 // An earlier consumer was killed in its sleep.
 void set_every_need_wake(Stage& stage) {
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
-        stage.rings().forged().put_need_wake(stage.rings().history().present_buffer(cpu), 1,
+        stage.rings().forged().put_need_wake(stage.rings().history().current_buffer(cpu), 1,
                                              "need_wake is 1, as an earlier consumer left it");
 }
 

@@ -53,9 +53,9 @@ constexpr std::uint64_t kVictimBytes = 4 * kPageBytes;
 
 void overwrite_and_keep_the_tail(Stage& stage) {
     const Buffer& buffer =
-        stage.rings().history().buffer(stage.rings().history().present_buffer(0));
+        stage.rings().history().buffer(stage.rings().history().current_buffer(0));
     const std::vector<std::uint8_t> newer(2 * kPageBytes, 0xa5);
-    stage.rings().forged().write_data(stage.rings().history().present_buffer(0),
+    stage.rings().forged().write_data(stage.rings().history().current_buffer(0),
                                       buffer.tail_pos + kPageBytes, newer);
 }
 
@@ -82,7 +82,7 @@ CaseOutcome operate_without_a_fence(Stage& stage, void (*operate)(Stage&)) {
     emit_some(stage, 0, 3, 100);
     stage.start();
     stage.wait_asleep(0);
-    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    const BufferIndex buffer = stage.rings().history().current_buffer(0);
     const std::uint8_t asked = stage.rings().backend().need_wake(buffer);
     stage.rings().forged().put_need_wake(buffer, 0,
                                          "the producer has loaded need_wake before this store");

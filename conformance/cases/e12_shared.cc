@@ -28,7 +28,7 @@ using enum Demand;
 
 // The other consumer's store at 5.1.8.2 step 6.
 void other_clears(Stage& stage) {
-    stage.rings().forged().put_need_wake(stage.rings().history().present_buffer(0), 0,
+    stage.rings().forged().put_need_wake(stage.rings().history().current_buffer(0), 0,
                                          "another consumer of this buffer clears need_wake");
 }
 
@@ -73,7 +73,7 @@ void cleared_at_every_step(Stage& stage) {
 // The other consumer had a spurious wake and sets need_wake again. The flag is 1 although the
 // testee is awake, and the testee clears it. That is harmless for the testee itself.
 void other_sets(Stage& stage) {
-    stage.rings().forged().put_need_wake(stage.rings().history().present_buffer(0), 1,
+    stage.rings().forged().put_need_wake(stage.rings().history().current_buffer(0), 1,
                                          "another consumer of this buffer sets need_wake");
 }
 
@@ -144,7 +144,7 @@ class Pair {
 
   private:
     void record_accesses() {
-        const BufferIndex buffer = stage_.rings().history().present_buffer(0);
+        const BufferIndex buffer = stage_.rings().history().current_buffer(0);
         for (const AccessStop::Access& access : second_.take_accesses())
             stage_.recorder().accesses().accessed_by_second(access.hit, buffer,
                                                             access.step ? &*access.step : nullptr);

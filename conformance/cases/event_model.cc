@@ -183,7 +183,7 @@ void put_identities(Stage& stage, std::uint32_t cpu, const Emitted& emitted) {
     std::vector<std::uint8_t> bytes(layout().identities * kIdentityBytes);
     for (std::size_t i = 0; i < bytes.size(); ++i)
         bytes[i] = static_cast<std::uint8_t>(0xff - emitted.sequence * 7 - i);
-    stage.rings().forged().write_data(stage.rings().history().present_buffer(cpu),
+    stage.rings().forged().write_data(stage.rings().history().current_buffer(cpu),
                                       emitted.position + layout().identities_offset, bytes);
 }
 

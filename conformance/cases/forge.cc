@@ -15,19 +15,19 @@ namespace {
 constexpr std::uint32_t kSoundCpus = 2;
 constexpr std::uint64_t kStartPosition = (1ull << 40) + 1000;
 
-BufferIndex present(Stage& stage, std::uint32_t cpu) {
-    return stage.rings().history().present_buffer(cpu);
+BufferIndex current(Stage& stage, std::uint32_t cpu) {
+    return stage.rings().history().current_buffer(cpu);
 }
 
 }  // namespace
 
-const Buffer& present_buffer(Stage& stage, std::uint32_t cpu) {
-    return stage.rings().history().buffer(present(stage, cpu));
+const Buffer& current_buffer(Stage& stage, std::uint32_t cpu) {
+    return stage.rings().history().buffer(current(stage, cpu));
 }
 
 void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                   const ForgedHeader& forged) {
-    forge_header_in(stage, present(stage, cpu), position, forged);
+    forge_header_in(stage, current(stage, cpu), position, forged);
 }
 
 void forge_header_in(Stage& stage, BufferIndex buffer, std::uint64_t position,
@@ -40,7 +40,7 @@ void forge_header_in(Stage& stage, BufferIndex buffer, std::uint64_t position,
 
 void forge_sequence(Stage& stage, std::uint32_t cpu, std::uint64_t position,
                     std::uint64_t sequence) {
-    stage.rings().forged().write_data(present(stage, cpu), position + kSequenceAt,
+    stage.rings().forged().write_data(current(stage, cpu), position + kSequenceAt,
                                       bytes_of(sequence));
 }
 
@@ -52,12 +52,12 @@ void forge_positions(Stage& stage, std::uint32_t cpu, std::uint64_t write_pos,
 
 void forge_field(Stage& stage, std::uint32_t cpu, std::uint64_t offset,
                  const std::vector<std::uint8_t>& bytes) {
-    stage.rings().forged().write_metadata(present(stage, cpu), offset, bytes);
+    stage.rings().forged().write_metadata(current(stage, cpu), offset, bytes);
 }
 
 void break_field(Stage& stage, std::uint32_t cpu, const ForgedField& field) {
     forge_field(stage, cpu, field.offset, field.bytes);
-    stage.rings().history().set_fault(present(stage, cpu), field.fault, field.what);
+    stage.rings().history().set_fault(current(stage, cpu), field.fault, field.what);
 }
 
 void wait_refused(Stage& stage, std::uint32_t cpu, const std::string& what) {
@@ -67,7 +67,7 @@ void wait_refused(Stage& stage, std::uint32_t cpu, const std::string& what) {
 
 void tolerate(Stage& stage, std::uint32_t cpu, std::string_view detail) {
     History& history = stage.rings().history();
-    history.set_fault(history.present_buffer(cpu), BufferFault::corrupt_content, detail);
+    history.set_fault(history.current_buffer(cpu), BufferFault::corrupt_content, detail);
     history.tolerate(cpu);
 }
 

@@ -31,7 +31,7 @@ struct ForgedHeader {
 };
 
 // The current buffer of the CPU, as it would be without the forged bytes.
-const Buffer& present_buffer(Stage& stage, std::uint32_t cpu);
+const Buffer& current_buffer(Stage& stage, std::uint32_t cpu);
 
 // Each function writes to the current buffer of the CPU, or to the given buffer.
 void forge_header(Stage& stage, std::uint32_t cpu, std::uint64_t position,

@@ -34,7 +34,7 @@ class OneByOne {
   private:
     AtGuard at(std::uint64_t offset) {
         const History& history = stage_.rings().history();
-        const Buffer& buffer = history.buffer(history.present_buffer(0));
+        const Buffer& buffer = history.buffer(history.current_buffer(0));
         const Placement* event = placement_at(buffer, offset, 0);
         if (event == nullptr) return AtGuard::step;
         if (!has_begun_ || event->position != position_) {

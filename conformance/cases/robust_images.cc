@@ -57,7 +57,7 @@ struct OnePosition {
 
     CaseOutcome operator()(Stage& stage) const {
         emit_everywhere(stage, 5, 100);
-        const Buffer& buffer = present_buffer(stage, 0);
+        const Buffer& buffer = current_buffer(stage, 0);
         forge_positions(stage, 0, buffer.write_pos + write_pos_ahead,
                         buffer.tail_pos + tail_pos_ahead);
         tolerate(stage, 0, "positions that contradict each other");
@@ -117,7 +117,7 @@ Forge nth_event(int which) {
 // old buffer.
 void survivor(Stage& stage, std::uint32_t cpu) {
     const Rings& rings = stage.rings();
-    const std::uint64_t first = rings.backend().state(rings.history().present_buffer(cpu)).tail;
+    const std::uint64_t first = rings.backend().state(rings.history().current_buffer(cpu)).tail;
     stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
     tolerate_lengths(stage, cpu, kLengths[cpu]);
     forge_header(stage, cpu, first + 100, kLengths[cpu]);
@@ -126,7 +126,7 @@ void survivor(Stage& stage, std::uint32_t cpu) {
 
 // An event in a buffer that is replaced before the consumer has drained it.
 void event_of_the_old_buffer(Stage& stage, std::uint32_t cpu) {
-    const BufferIndex old_buffer = stage.rings().history().present_buffer(cpu);
+    const BufferIndex old_buffer = stage.rings().history().current_buffer(cpu);
     tolerate_lengths(stage, cpu, kLengths[cpu]);
     emit_some(stage, cpu, 1, 100);
     const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(100));
@@ -190,7 +190,7 @@ void size_and_write_pos(Stage& stage, std::uint32_t cpu) {
              fmt::format("event_size {}, write_pos {} ahead", forged.event_size, forged.ahead));
     const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(100));
     forge_header(stage, cpu, emitted.position, {forged.event_size, kShortHeader, 1});
-    const Buffer& buffer = present_buffer(stage, cpu);
+    const Buffer& buffer = current_buffer(stage, cpu);
     forge_positions(stage, cpu, buffer.write_pos + forged.ahead, buffer.tail_pos);
 }
 
@@ -213,7 +213,7 @@ void cpu_id(Stage& stage, std::uint32_t cpu) {
     constexpr std::uint64_t kCpuIdInPage = 12;
     tolerate(stage, cpu, fmt::format("cpu_id {}", kCpuIds[cpu]));
     const Emitted emitted = stage.rings().emit(cpu, stage.rings().events().make(100));
-    stage.rings().forged().write_data(stage.rings().history().present_buffer(cpu),
+    stage.rings().forged().write_data(stage.rings().history().current_buffer(cpu),
                                       emitted.position + kCpuIdInEvent, bytes_of(kCpuIds[cpu]));
     forge_field(stage, cpu, kCpuIdInPage, bytes_of(kCpuIds[cpu]));
 }
@@ -282,7 +282,7 @@ Forge positions(std::span<const ForgedPositions> all) {
         const ForgedPositions& forged = all[cpu];
         tolerate(stage, cpu, forged.what);
         emit_some(stage, cpu, 3 * capacity(stage, cpu) / 256, 256);
-        const Buffer& buffer = present_buffer(stage, cpu);
+        const Buffer& buffer = current_buffer(stage, cpu);
         forge_positions(stage, cpu, forged.write_pos(buffer), forged.tail_pos(buffer));
     };
 }
@@ -392,7 +392,7 @@ bool is_reserved(const Field& field) {
 
 // All reserved bytes, except those that a 32-bit store to need_wake clears.
 void set_reserved_bytes(Stage& stage) {
-    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    const BufferIndex buffer = stage.rings().history().current_buffer(0);
     const auto fill = [&](std::uint64_t offset, std::uint64_t count) {
         stage.rings().forged().write_metadata(buffer, offset,
                                               std::vector<std::uint8_t>(count, 0xff));

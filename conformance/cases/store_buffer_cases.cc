@@ -118,7 +118,7 @@ class StoreBuffer {
     }
 
   private:
-    BufferIndex buffer() const { return stage_.rings().history().present_buffer(cpu_); }
+    BufferIndex buffer() const { return stage_.rings().history().current_buffer(cpu_); }
     std::uint8_t need_wake() const { return stage_.rings().backend().need_wake(buffer()); }
     void put(std::uint8_t value) {
         stage_.rings().forged().put_need_wake(
@@ -237,9 +237,9 @@ CaseOutcome full_barrier_later(Stage& stage) {
         stage.wait_asleep();
         emit_some(stage, 0, 1, 100);
     }
-    hold_its_stores(stage, 0, 1, [&stage] { wake_for_nothing(stage, 0); });
+    hold_its_stores(stage, 0, 1, [&stage] { wake_spuriously(stage, 0); });
     stage.hooks().set_wake_result(-EINTR);
-    hold_its_stores(stage, 0, 1, [&stage] { wake_for_nothing(stage, 0); });
+    hold_its_stores(stage, 0, 1, [&stage] { wake_spuriously(stage, 0); });
     stage.hooks().set_wake_result(0);
     stage.resize(stage.capacity_bytes());
     stage.wait_asleep();
@@ -342,7 +342,7 @@ CaseOutcome full_barrier_at_first(Stage& stage) {
     };
     set_up_one_cpu(stage);
     StoreBuffer buffer(stage, 0);
-    const auto guard_present = [&](const Mapped& mapped) {
+    const auto guard_current = [&](const Mapped& mapped) {
         if (is_present(stage, mapped, 0)) guard_for(stage, 0, buffer);
     };
     for (const auto& [first, loads] : kSleeps) {
@@ -352,7 +352,7 @@ CaseOutcome full_barrier_at_first(Stage& stage) {
         }
         if (stage.testee().has_ended(0)) break;
         buffer.hold_for(loads);
-        stage.hooks().set_on_mapped(guard_present);
+        stage.hooks().set_on_mapped(guard_current);
         see_it_asleep(stage, buffer, [&stage, first = first] { come_to_a_buffer(stage, first); });
         stage.hooks().set_on_mapped(nullptr);
         stage.guards().release();

@@ -68,7 +68,7 @@ class OnceSure {
 };
 
 void swap_and_nudge(Stage& stage, int nudges) {
-    const BufferIndex retired = stage.rings().history().present_buffer(0);
+    const BufferIndex retired = stage.rings().history().current_buffer(0);
     stage.resize(stage.capacity_bytes());
     for (int i = 0; i < nudges; ++i) stage.rings().nudge(retired);
     emit_some(stage, 0, 1, 100);
@@ -79,7 +79,7 @@ void swap_and_nudge(Stage& stage, int nudges) {
 // may have loaded from the old buffer. Returns false if there was no such access.
 bool replace_twice(Stage& stage, NudgedWhen when, int nudges, std::uint64_t k) {
     stage.wait_asleep();
-    const BufferIndex old = stage.rings().history().present_buffer(0);
+    const BufferIndex old = stage.rings().history().current_buffer(0);
     OnceSure once_sure(stage, k, [&stage, nudges] { swap_and_nudge(stage, nudges - 1); });
     stage.holding().freeze();
     swap_and_nudge(stage, when == NudgedWhen::before_its_load ? nudges : 0);

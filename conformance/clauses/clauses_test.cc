@@ -88,13 +88,13 @@ TEST(ClauseTable, SeesAClauseTwiceAndACaseTwice) {
     tables.clauses[0].cases.push_back("5.1.1/a");
     EXPECT_EQ(tables.faults(),
               "5.1.1 names 5.1.1/a twice\n5.1.1 names 5.1.1/a twice\n"
-              "E1 stands in the table twice\n");
+              "E1 is in the table twice\n");
 }
 
 TEST(ClauseTable, SeesACaseInNoClause) {
     Tables tables;
     tables.clauses[1].cases.pop_back();
-    EXPECT_EQ(tables.faults(), "E1/c stands in no clause\n");
+    EXPECT_EQ(tables.faults(), "E1/c is in no clause\n");
 }
 
 TEST(ClauseTable, SeesACaseThatIsNotThere) {

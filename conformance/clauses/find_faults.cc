@@ -20,7 +20,7 @@ void check_each_clause(const std::vector<Clause>& clauses, const std::set<std::s
         if (clause.reference.empty() || clause.text.empty())
             faults.push_back("a clause without a reference or a text: " + name);
         if (!references.insert(name.empty() ? clause.text : clause.reference).second)
-            faults.push_back(name + " stands in the table twice");
+            faults.push_back(name + " is in the table twice");
         if (clause.cases.empty() && clause.reason.empty())
             faults.push_back(name + " has neither a case nor a reason");
         if (!clause.cases.empty() && !clause.reason.empty())
@@ -76,7 +76,7 @@ std::vector<std::string> find_faults(const std::vector<Clause>& clauses,
     std::set<std::string_view> covered;
     for (const Clause& clause : clauses) covered.insert(clause.cases.begin(), clause.cases.end());
     for (const std::string_view id : ids) {
-        if (!covered.contains(id)) faults.push_back(std::string(id) + " stands in no clause");
+        if (!covered.contains(id)) faults.push_back(std::string(id) + " is in no clause");
     }
     check_broken(ids, broken, without, failed_elsewhere, faults);
     return faults;

@@ -16,8 +16,9 @@ namespace {
 
 constexpr std::uint64_t kFirstOccurrences = 3;
 constexpr std::uint64_t kLastOccurrences = 2;
-// From a run of accesses to the data without an access to the metadata between, this many are kept:
-// of the first, of the last, and of those between.
+// A run is a series of accesses to the data without an access to the metadata between. The explorer
+// keeps these numbers of accesses from a long run: at its start, at its end, and from the rest at
+// most.
 constexpr std::size_t kDataFirst = 12;
 constexpr std::size_t kDataLast = 4;
 constexpr std::size_t kDataBetween = 8;
@@ -60,8 +61,8 @@ constexpr Written kHalf = Written::half;
 constexpr Written kHeader = Written::header;
 constexpr Written kNothing = Written::nothing;
 // The actions most likely to find a fault come first. An event in flight is played in each state
-// that a reader can distinguish. One that overwrites the event under the read without a written
-// byte changes nothing in that event.
+// that a reader can distinguish. There is no overwrite of the event that is being read without a
+// written byte: it would change nothing in that event.
 constexpr PointAction kChoices[] = {
     {Action::emit, 0, false},
     {Action::lap_part, 0, true},

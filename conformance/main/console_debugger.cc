@@ -178,7 +178,7 @@ ConsoleDebugger::After ConsoleDebugger::execute(Stage& stage, const std::string&
 void ConsoleDebugger::print_state(Stage& stage) {
     const History& history = stage.rings().history();
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-        const BufferIndex index = history.present_buffer(cpu);
+        const BufferIndex index = history.current_buffer(cpu);
         const Buffer& buffer = history.buffer(index);
         out_ << fmt::format(
             "  CPU {}: buffer {}, capacity {}, tail_pos {}, write_pos {}, generation {}, "

@@ -47,7 +47,7 @@ void run(const Start& start, AttachCall call,
     Rings rings(RingsSetup{1, kCapacityBytes, {}, {}});
     Tracer tracer;
     const BufferId id =
-        tracer.add_buffer(rings.backend().served(rings.history().present_buffer(0)));
+        tracer.add_buffer(rings.backend().served(rings.history().current_buffer(0)));
     tracer.set_attach_call(call);
     tracer.handlers().attach = [&](const AttachRequest& request) { return answer(request, id); };
     const auto limit = std::chrono::duration<double>(kDetectionLimit) * start.timeout_scale;

@@ -245,17 +245,17 @@ class ReportCheck {
             }
         }
         if (held.contains(generation)) return;
-        const std::uint64_t present = history_.buffer(history_.present_buffer(cpu)).generation();
+        const std::uint64_t current = history_.buffer(history_.current_buffer(cpu)).generation();
         complain(line,
                  fmt::format("field 2 (generation) is {}; the u64 at byte 32 of the buffer that it "
                              "reads now is {}",
-                             generation, present),
-                 fmt::format("G {} {}", cpu, present));
+                             generation, current),
+                 fmt::format("G {} {}", cpu, current));
     }
 
     void check_refusal(const Line& line, std::uint32_t cpu) {
         records_of_[cpu].refused = true;
-        const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
+        const Buffer& buffer = history_.buffer(history_.current_buffer(cpu));
         if (may_refuse(buffer.fault)) return;
         complain(line,
                  fmt::format("the record refuses the sound buffer of CPU {}; expected its events, "
@@ -265,7 +265,7 @@ class ReportCheck {
 
     void find_missing(std::uint32_t cpu) {
         const CpuRecords& records = records_of_[cpu];
-        const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
+        const Buffer& buffer = history_.buffer(history_.current_buffer(cpu));
         if (must_refuse(buffer.fault)) {
             if (records.refused) return;
             problems_.push_back(

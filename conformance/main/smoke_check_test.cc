@@ -238,7 +238,7 @@ TEST_F(SmokeCheck, NamesARefusalWithoutReason) {
 }
 
 TEST_F(SmokeCheck, NamesARefusalThatIsNotThere) {
-    history_.set_fault(history_.present_buffer(1), BufferFault::magic, "bad magic");
+    history_.set_fault(history_.current_buffer(1), BufferFault::magic, "bad magic");
     std::erase_if(lines_, [](const std::string& line) { return line.compare(2, 1, "1") == 0; });
     lines_.push_back("R 1 it is not ours");
     EXPECT_TRUE(check().empty());

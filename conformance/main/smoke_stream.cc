@@ -90,7 +90,7 @@ class Session : private RingsObserver {
     // Makes one byte of the magic wrong, so that the buffer must be refused (5.1.6.1).
     void spoil(std::uint32_t cpu) {
         if (cpu >= cpus_) return;
-        const BufferIndex index = history().present_buffer(cpu);
+        const BufferIndex index = history().current_buffer(cpu);
         const std::array<std::uint8_t, 1> byte{'X'};
         run_.rings->forged().write_metadata(index, 7, byte);
         history().set_fault(index, BufferFault::magic, "bad magic");
@@ -304,7 +304,7 @@ class Session : private RingsObserver {
                 wait.cpu = cpu;
                 wait.mapping_offset = word.place.offset_bytes;
                 wait.expected = word.value_expected;
-                wait.present = word.value_there;
+                wait.current_value = word.value_there;
                 wait.is_private = word.is_private;
                 wait.asked = run_.rings->backend().need_wake(found->second) != 0;
                 const bool may_be_woken =
@@ -407,7 +407,7 @@ class Session : private RingsObserver {
     AttachAnswer answer() {
         AttachAnswer answer;
         for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
-            answer.buffers.push_back(served_.at(history().present_buffer(cpu)));
+            answer.buffers.push_back(served_.at(history().current_buffer(cpu)));
         }
         answer.capacity_bytes = run_.rings->capacity_bytes();
         return answer;
@@ -427,7 +427,7 @@ class Session : private RingsObserver {
         run_.standard_error = tracer_.output().standard_error();
         run_.has_events = report_.event_lines() > 0;
         for (std::uint32_t cpu = 0; cpu < cpus_; ++cpu) {
-            if (const auto finding = check_metadata(*run_.rings, history().present_buffer(cpu))) {
+            if (const auto finding = check_metadata(*run_.rings, history().current_buffer(cpu))) {
                 complain(finding->message);
             }
         }

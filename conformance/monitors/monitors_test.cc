@@ -69,7 +69,7 @@ TEST_F(MonitorsTest, ANeedWakeThatTheSuiteHasPutBlamesNobody) {
     const CaseOutcome outcome = play("c_consumer", [](Stage& stage) {
         stage.start();
         stage.wait_asleep();
-        const BufferIndex buffer = stage.rings().history().present_buffer(0);
+        const BufferIndex buffer = stage.rings().history().current_buffer(0);
         stage.rings().forged().put_need_wake(buffer, 0, "another consumer clears it");
         stage.wait_asleep();
         stage.rings().forged().put_need_wake(buffer, 1, "another consumer sets it");

@@ -53,7 +53,7 @@ class NeedWakeMonitor : public Monitor {
     bool is_deaf(std::uint32_t cpu) const {
         if (stage_.the_case().demand == Demand::shared) return false;
         const Rings& rings = stage_.rings();
-        const BufferIndex buffer = rings.history().present_buffer(cpu);
+        const BufferIndex buffer = rings.history().current_buffer(cpu);
         return stage_.wait_log().sleeps_without_limit(cpu) &&
                !rings.forged().has_put_need_wake(buffer) && rings.backend().need_wake(buffer) == 0;
     }

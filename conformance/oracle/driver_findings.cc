@@ -98,8 +98,8 @@ std::string_view expected_of_wait(const WaitDescription& wait) {
 
 // "futex_counter from 2 (now 2) in the retired buffer".
 std::string word_text(const WaitDescription& wait) {
-    const std::string values =
-        " from " + std::to_string(wait.expected) + " (now " + std::to_string(wait.present) + ")";
+    const std::string values = " from " + std::to_string(wait.expected) + " (now " +
+                               std::to_string(wait.current_value) + ")";
     if (!wait.cpu) return "a word" + values + " outside every buffer";
     const std::string buffer = wait.retired_buffer ? " in the retired buffer" : "";
     if (wait.mapping_offset == kFutexCounterOffset) return "futex_counter" + values + buffer;

@@ -42,9 +42,9 @@ struct WaitDescription {
     std::optional<std::uint32_t> cpu;
     std::uint64_t mapping_offset = 0;  // of the word in that buffer
     std::uint32_t expected = 0;
-    std::uint32_t present = 0;    // the current value of the word
-    bool is_private = false;      // E17
-    bool retired_buffer = false;  // E3, E19: the thread sleeps on a buffer that was swapped out
+    std::uint32_t current_value = 0;  // of the word
+    bool is_private = false;          // E17
+    bool retired_buffer = false;      // E3, E19: the thread sleeps on a buffer that was swapped out
     // E2: `expected` was read after the event that the thread missed. On a retired buffer: after
     // the last load of generation, which was a part of the re-check.
     bool counted_before = false;

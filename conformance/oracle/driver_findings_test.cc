@@ -21,7 +21,7 @@ WaitDescription futex_wait_on(std::uint32_t cpu) {
     wait.cpu = cpu;
     wait.mapping_offset = 128;
     wait.expected = 5;
-    wait.present = 5;
+    wait.current_value = 5;
     return wait;
 }
 

@@ -119,7 +119,7 @@ Emitted History::emit_taking(std::uint32_t cpu, EventSpec& spec, EmitStyle style
     Emitted emitted = append_taking(cpu, spec, style);
     // A single event is published at once, also in an interrupt inside a batch (E16).
     if (emitted.outcome == EmitOutcome::written) {
-        publish_in_flight(cpu_state(cpu), mutable_buffer(present_buffer(cpu)));
+        publish_in_flight(cpu_state(cpu), mutable_buffer(current_buffer(cpu)));
         emitted.published = true;
     }
     return emitted;
@@ -139,7 +139,7 @@ std::uint64_t History::drop(std::uint32_t cpu) {
 void History::reserve(std::uint32_t cpu, std::uint64_t bytes, Written written) {
     ++operations_;
     CpuState& cpu_state = this->cpu_state(cpu);
-    Buffer& buffer = mutable_buffer(present_buffer(cpu));
+    Buffer& buffer = mutable_buffer(current_buffer(cpu));
     require(!cpu_state.batch_pending, "a batch is pending on this CPU");
     require(bytes <= buffer.capacity / 2, "more than half of the capacity is never reserved");
     make_room(cpu_state, buffer, bytes);
@@ -151,7 +151,7 @@ void History::reserve(std::uint32_t cpu, std::uint64_t bytes, Written written) {
 void History::outrun(std::uint32_t cpu, std::uint64_t laps, std::uint64_t events) {
     ++operations_;
     CpuState& cpu_state = this->cpu_state(cpu);
-    Buffer& buffer = mutable_buffer(present_buffer(cpu));
+    Buffer& buffer = mutable_buffer(current_buffer(cpu));
     require(!cpu_state.batch_pending, "a batch is pending on this CPU");
     require(laps <= kMaximumBytesOutrun / buffer.capacity, "no producer writes so many laps");
     require(events <= laps * (buffer.capacity / kLeastEventBytes), "no such events are so small");
@@ -205,12 +205,12 @@ void History::batch_end(std::uint32_t cpu) {
     require(cpu_state(cpu).batch_pending, "no batch is pending on this CPU");
     ++operations_;
     cpu_state(cpu).batch_pending = false;
-    publish_in_flight(cpu_state(cpu), mutable_buffer(present_buffer(cpu)));
+    publish_in_flight(cpu_state(cpu), mutable_buffer(current_buffer(cpu)));
     log_.add({.kind = OperationKind::batch_end, .cpu = cpu});
 }
 
 BufferIndex History::swap(std::uint32_t cpu, const SwapSpec& spec) {
-    const Buffer& old = buffer(present_buffer(cpu));
+    const Buffer& old = buffer(current_buffer(cpu));
     require(!old.boot, "a boot buffer is handed over, not swapped");
     const BufferIndex made = replace(cpu, spec, old.generation() + 1);
     log_.add({.kind = OperationKind::swap, .cpu = cpu, .swap = spec});
@@ -218,7 +218,7 @@ BufferIndex History::swap(std::uint32_t cpu, const SwapSpec& spec) {
 }
 
 BufferIndex History::hand_over(std::uint32_t cpu, const SwapSpec& spec) {
-    require(buffer(present_buffer(cpu)).boot, "only a boot buffer is handed over");
+    require(buffer(current_buffer(cpu)).boot, "only a boot buffer is handed over");
     const BufferIndex made = replace(cpu, spec, log_.settings.first_generation);
     log_.add({.kind = OperationKind::hand_over, .cpu = cpu, .swap = spec});
     return made;
@@ -265,7 +265,7 @@ void History::note_attached(BufferIndex index) {
 }
 
 void History::note_attached_all() {
-    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) note_attached(present_buffer(cpu));
+    for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) note_attached(current_buffer(cpu));
 }
 
 void History::note_draining(BufferIndex index) {
@@ -303,7 +303,7 @@ void History::checkpoint_idle(std::uint32_t cpu, BufferIndex index, std::uint64_
               .checkpoint_bytes = report_bytes});
 }
 
-BufferIndex History::present_buffer(std::uint32_t cpu) const {
+BufferIndex History::current_buffer(std::uint32_t cpu) const {
     return cpu_state(cpu).buffers.back();
 }
 
@@ -526,7 +526,8 @@ void History::publish(CpuState& cpu_state, Buffer& buffer) {
     ++buffer.futex_counter_highest;
 }
 
-// As publish(), at the end of the CPU's reservation or batch.
+// As publish(), at the end of the CPU's reservation or batch. Of the events in flight, only the
+// first one can be written in part; nothing of the later ones is.
 void History::publish_in_flight(CpuState& cpu_state, Buffer& buffer) {
     if (cpu_state.in_flight != Written::whole) {
         for (std::size_t i = cpu_state.in_flight_at; i < cpu_state.events.size(); ++i) {
@@ -543,7 +544,7 @@ BufferIndex History::replace(std::uint32_t cpu, const SwapSpec& spec,
                              std::uint64_t new_generation) {
     require_capacity(spec.capacity_bytes);
     ++operations_;
-    const BufferIndex old_index = present_buffer(cpu);
+    const BufferIndex old_index = current_buffer(cpu);
     publish_in_flight(cpu_state(cpu), mutable_buffer(old_index));
     add_buffer(cpu, spec.capacity_bytes, new_generation);
     Buffer& old = buffers_[old_index];
@@ -581,10 +582,10 @@ void History::copy_survivors(const Buffer& from, Buffer& to, const SwapSpec& spe
 // Bounds the memory: frees payloads of the oldest events that no current buffer contains.
 void History::release_payloads(CpuState& cpu_state) {
     if (kept_payload_bytes_ <= log_.kept_payload_bytes) return;
-    const Buffer& present = buffers_[cpu_state.buffers.back()];
+    const Buffer& current = buffers_[cpu_state.buffers.back()];
     std::uint64_t oldest = next_sequence(cpu_state);
-    if (present.tail_index < present.placements.size()) {
-        oldest = present.placements[present.tail_index].sequence;
+    if (current.tail_index < current.placements.size()) {
+        oldest = current.placements[current.tail_index].sequence;
     }
     while (cpu_state.released_count < cpu_state.events.size() &&
            cpu_state.events[cpu_state.released_count].sequence < oldest &&

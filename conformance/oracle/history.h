@@ -223,7 +223,7 @@ class History {
     std::uint64_t report_bytes() const { return log_.report_bytes; }
     std::uint64_t operations() const { return operations_; }
 
-    BufferIndex present_buffer(std::uint32_t cpu) const;
+    BufferIndex current_buffer(std::uint32_t cpu) const;
     // All buffers of this CPU, oldest first.
     const std::vector<BufferIndex>& buffers_of(std::uint32_t cpu) const;
     const Buffer& buffer(BufferIndex buffer) const;

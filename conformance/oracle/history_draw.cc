@@ -49,7 +49,7 @@ class Driver {
         } else if (what == 6 && !pending && tape_.one_in(2)) {
             // Make room, and then emit the event for it.
             const EventSpec spec = event();
-            const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
+            const Buffer& buffer = history_.buffer(history_.current_buffer(cpu));
             if (encoded_bytes(spec) > buffer.capacity / 2) return;
             history_.reserve(cpu, encoded_bytes(spec), written());
             history_.emit(cpu, spec);
@@ -61,7 +61,7 @@ class Driver {
             history_.batch_add(cpu, event(), what == 8 ? EmitStyle::call : EmitStyle::kernel);
         } else if (what == 8) {
             outrun(cpu);
-        } else if (what == 9 && history_.buffer(history_.present_buffer(cpu)).boot) {
+        } else if (what == 9 && history_.buffer(history_.current_buffer(cpu)).boot) {
             history_.hand_over(cpu, swap());
         } else if (what == 9) {
             history_.swap(cpu, swap());
@@ -171,7 +171,7 @@ std::string dump(const History& history) {
     for (BufferIndex index = 0; index < history.buffer_count(); ++index)
         dump_buffer(out, history, index);
     for (std::uint32_t cpu = 0; cpu < history.cpus(); ++cpu) {
-        out.line("cpu", cpu, history.present_buffer(cpu), history.tolerated(cpu),
+        out.line("cpu", cpu, history.current_buffer(cpu), history.tolerated(cpu),
                  history.batch_pending(cpu));
         for (const Checkpoint& checkpoint : history.checkpoints_of(cpu))
             out.line(" checkpoint", checkpoint.buffer, checkpoint.report_bytes);

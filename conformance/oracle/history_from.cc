@@ -94,7 +94,7 @@ class HistoryMaker {
     }
 
     void swap(const LoggedOperation& operation) {
-        const Buffer& old = history_.buffer(history_.present_buffer(operation.cpu));
+        const Buffer& old = history_.buffer(history_.current_buffer(operation.cpu));
         copied_ += old.placements.size() - old.tail_index;
         if (copied_ > kMaximumCopied)
             throw std::invalid_argument("the swaps copy more events than those of any run");

@@ -76,14 +76,14 @@ TEST(History, BeginsEmptyAtItsPositions) {
     HistorySettings settings = settings_of(256, 0xfffffff0);
     settings.cpus = 2;
     const History history(settings);
-    const ExpectedMetadata first = history.expected_metadata(history.present_buffer(0));
+    const ExpectedMetadata first = history.expected_metadata(history.current_buffer(0));
     EXPECT_EQ(first.cpu_id, 0u);
     EXPECT_EQ(first.capacity, 256u);
     EXPECT_EQ(first.generation, 1u);
     EXPECT_EQ(first.write_pos, 0xfffffff0u);
     EXPECT_EQ(first.tail_pos, 0xfffffff0u);
-    EXPECT_EQ(history.expected_metadata(history.present_buffer(1)).write_pos, 0u);
-    EXPECT_EQ(history.expected_metadata(history.present_buffer(1)).cpu_id, 1u);
+    EXPECT_EQ(history.expected_metadata(history.current_buffer(1)).write_pos, 0u);
+    EXPECT_EQ(history.expected_metadata(history.current_buffer(1)).cpu_id, 1u);
 }
 
 TEST(History, CountsSequencesAndPositions) {
@@ -220,7 +220,7 @@ TEST(History, GrowsWithTheSamePositions) {
     EXPECT_EQ(history.expected_metadata(0).futex_counter_lowest, 1u);
     EXPECT_EQ(history.emit(0, event_of(250)).position, 1300u);
     EXPECT_EQ(history.expected_metadata(0).write_pos, 1300u);
-    EXPECT_EQ(history.present_buffer(0), grown);
+    EXPECT_EQ(history.current_buffer(0), grown);
 }
 
 TEST(History, ShrinksToTheLongestSuffixThatFits) {

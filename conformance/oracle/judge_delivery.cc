@@ -293,10 +293,10 @@ void judge_place(Context& context, const CpuView& view, const Record& record) {
 // consumer was reading it. nullptr: none.
 const Event* written_over(const Context& context, const CpuView& view, const Event& event,
                           std::uint64_t highest) {
-    const BufferIndex present = context.history.present_buffer(view.cpu);
-    const Placement* placement = context.history.find_placement(present, event.sequence);
+    const BufferIndex current = context.history.current_buffer(view.cpu);
+    const Placement* placement = context.history.find_placement(current, event.sequence);
     if (placement == nullptr) return nullptr;
-    const Buffer& buffer = context.history.buffer(present);
+    const Buffer& buffer = context.history.buffer(current);
     for (const Placement& each : buffer.placements) {
         if (each.sequence <= highest || each.sequence >= event.sequence) continue;
         return each.position + buffer.capacity == placement->position

@@ -120,8 +120,8 @@ class MissingJudge {
         if (delivered) return {};
         if (is_skipped(i)) return {Reason::skipped, by_situation(clause_of_skip(i))};
         if (frozen_buffer(i)) {
-            const BufferIndex present = history_.present_buffer(view_.cpu);
-            const bool kept = history_.find_placement(present, event.sequence) != nullptr;
+            const BufferIndex current = history_.current_buffer(view_.cpu);
+            const bool kept = history_.find_placement(current, event.sequence) != nullptr;
             return {Reason::frozen, kept ? "5.1.8.3-5" : "E10"};
         }
         return {};

@@ -47,7 +47,7 @@ class TestRun {
         return fresh;
     }
     void sleep(std::uint32_t cpu) {
-        history.checkpoint_idle(cpu, history.present_buffer(cpu), pos());
+        history.checkpoint_idle(cpu, history.current_buffer(cpu), pos());
     }
 
     void line(const std::string& text) { text_ += text + "\n"; }

@@ -54,15 +54,15 @@ const Event* Progress::first_undelivered(std::uint32_t cpu) const {
     const bool attached = std::any_of(buffers.begin(), buffers.end(), [this](BufferIndex index) {
         return history_.buffer(index).attached();
     });
-    const Buffer& present = history_.buffer(buffers.back());
-    if (!attached || may_refuse(present.fault)) return nullptr;
+    const Buffer& current = history_.buffer(buffers.back());
+    if (!attached || may_refuse(current.fault)) return nullptr;
     const auto newer = std::upper_bound(
-        present.placements.begin(), present.placements.end(), cpu_states_.at(cpu).last_sequence,
+        current.placements.begin(), current.placements.end(), cpu_states_.at(cpu).last_sequence,
         [](std::uint64_t last, const Placement& placement) { return last < placement.sequence; });
     const std::size_t index = std::max<std::size_t>(
-        static_cast<std::size_t>(newer - present.placements.begin()), present.tail_index);
-    if (index >= present.published_count) return nullptr;
-    return history_.find(cpu, present.placements[index].sequence);
+        static_cast<std::size_t>(newer - current.placements.begin()), current.tail_index);
+    if (index >= current.published_count) return nullptr;
+    return history_.find(cpu, current.placements[index].sequence);
 }
 
 std::string describe_history(const History& history, const RecordParser& report, std::uint32_t cpu,

@@ -110,7 +110,7 @@ void World::produce(std::uint32_t cpu) {
 }
 
 void World::emit(std::uint32_t cpu) {
-    const EventSpec spec = choose_event(history_.buffer(history_.present_buffer(cpu)).capacity);
+    const EventSpec spec = choose_event(history_.buffer(history_.current_buffer(cpu)).capacity);
     if (history_.batch_pending(cpu) && !tape_.one_in(8)) {
         history_.batch_add(cpu, spec);
     } else {
@@ -191,7 +191,7 @@ bool World::commit(Fault fault) {
 
 void World::run_to_sleep(std::uint32_t cpu) {
     Consumer& consumer = consumers_[cpu];
-    for (int steps = 0; !consumer.asleep() && !consumer.ended(); ++steps) {
+    for (int steps = 0; !consumer.is_asleep() && !consumer.ended(); ++steps) {
         if (steps > 100000) throw std::logic_error("the simulated consumer never sleeps");
         consumer.step();
     }
@@ -202,7 +202,7 @@ std::uint8_t World::byte_at(BufferIndex buffer, std::uint64_t position) const {
 }
 
 void Consumer::step() {
-    if (ended_ || asleep_) return;
+    if (ended_ || is_asleep_) return;
     if (!attached_) {
         attach();
     } else {
@@ -219,25 +219,25 @@ void Consumer::flush() {
 // A swap may come between the attach and the load of `generation` (E19). A consumer that attaches
 // again and finds another buffer knows that this one was dead; it may drain it, or leave it unread.
 void Consumer::attach() {
-    buffer_ = world_.history_.present_buffer(cpu_);
+    buffer_ = world_.history_.current_buffer(cpu_);
     world_.history_.note_attached(buffer_);
     attached_ = true;
     has_loaded_ = false;
     if (world_.tape_.one_in(4)) world_.produce(cpu_);
-    asleep_ = false;
+    is_asleep_ = false;
     remembered_generation_ = world_.history_.buffer(buffer_).generation();
     if (world_.tape_.one_in(2) && world_.fault_ != Fault::no_generation) {
         unwritten_ +=
             "G " + std::to_string(cpu_) + " " + std::to_string(remembered_generation_) + "\n";
     }
-    if (world_.history_.present_buffer(cpu_) == buffer_) return;
+    if (world_.history_.current_buffer(cpu_) == buffer_) return;
     --remembered_generation_;  // so that its current value looks changed
     if (world_.tape_.one_in(2)) switch_buffer();
 }
 
 void Consumer::switch_buffer() {
     release_held_back();
-    buffer_ = world_.history_.present_buffer(cpu_);
+    buffer_ = world_.history_.current_buffer(cpu_);
     world_.history_.note_attached(buffer_);
     has_loaded_ = false;
     remembered_generation_ = world_.history_.buffer(buffer_).generation();
@@ -291,10 +291,10 @@ void Consumer::find_nothing() {
         if (std::find(slept_on_.begin(), slept_on_.end(), buffer_) == slept_on_.end()) {
             slept_on_.push_back(buffer_);
         }
-        asleep_ = true;
+        is_asleep_ = true;
         return;
     }
-    if (world_.history_.present_buffer(cpu_) == buffer_) {
+    if (world_.history_.current_buffer(cpu_) == buffer_) {
         remembered_generation_ = world_.history_.buffer(buffer_).generation();
         return;
     }
@@ -312,10 +312,10 @@ void Consumer::release_held_back() {
 void Consumer::deliver(const std::string& event) {
     const std::uint64_t sequence = little_endian(event, 16, 8);
     if (sequence <= last_sequence_) return;  // E21
-    const bool present = world_.history_.present_buffer(cpu_) == buffer_;
+    const bool is_current = world_.history_.current_buffer(cpu_) == buffer_;
     const std::string_view type = std::string_view(event).substr(29, little_endian(event, 27, 2));
     const bool is_end = type == kEndEventType;
-    if (present && !is_end && world_.commit(Fault::skip_one)) {
+    if (is_current && !is_end && world_.commit(Fault::skip_one)) {
         last_sequence_ = sequence;
         // The producer does nothing before the sleep, so the event is there all the time.
         Tape rest = std::exchange(world_.tape_, Tape({}));

@@ -54,8 +54,8 @@ class Consumer {
     void step();
     void flush();
     bool ended() const { return ended_; }
-    bool asleep() const { return asleep_; }
-    void wake() { asleep_ = false; }
+    bool is_asleep() const { return is_asleep_; }
+    void wake() { is_asleep_ = false; }
     std::size_t buffers_slept_on() const { return slept_on_.size(); }
 
   private:
@@ -75,7 +75,7 @@ class Consumer {
     std::uint32_t cpu_;
     bool attached_ = false;
     bool has_loaded_ = false;
-    bool asleep_ = false;
+    bool is_asleep_ = false;
     bool ended_ = false;
     BufferIndex buffer_ = 0;
     std::uint64_t remembered_generation_ = 0;

@@ -28,7 +28,7 @@ bool act_at_step(Stage& stage, const AccessStep& step, std::uint64_t k) {
     for (const std::uint32_t cpu : step.cpus) {
         if (stage.testee().has_ended(cpu))
             return false;  // refused: the judge decides whether that was correct
-        stage.waits().until([&stage, cpu] { return has_mapped_present(stage, cpu); },
+        stage.waits().until([&stage, cpu] { return has_mapped_current_buffer(stage, cpu); },
                             "an mmap of the current buffer");
         stage.guards().guard(cpu, step.first_page, step.pages, [&](const GuardHit& hit) {
             if (left-- == 0) return AtGuard::release;  // it spins

@@ -121,7 +121,7 @@ bool is_delivered(const Stage& stage, std::uint32_t cpu) {
 }
 
 bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait) {
-    const BufferIndex buffer = stage.rings().history().present_buffer(0);
+    const BufferIndex buffer = stage.rings().history().current_buffer(0);
     const bool is_current =
         std::any_of(wait.words.begin(), wait.words.end(), [&](const FutexWord& word) {
             return stage.buffers().buffer_at(word.place) == buffer &&
@@ -146,12 +146,12 @@ void lap(Stage& stage, std::uint32_t cpu, std::uint64_t event_bytes) {
 
 std::uint64_t write_pos(Stage& stage, std::uint32_t cpu) {
     const History& history = stage.rings().history();
-    return history.buffer(history.present_buffer(cpu)).write_pos;
+    return history.buffer(history.current_buffer(cpu)).write_pos;
 }
 
 std::uint64_t capacity(Stage& stage, std::uint32_t cpu) {
     const History& history = stage.rings().history();
-    return history.buffer(history.present_buffer(cpu)).capacity;
+    return history.buffer(history.current_buffer(cpu)).capacity;
 }
 
 void fill_up_to(Stage& stage, std::uint32_t cpu, std::uint64_t offset) {
@@ -178,7 +178,7 @@ bool act_at(Stage& stage, std::uint32_t cpu, std::uint64_t k, Counted counted,
     stage.wait_asleep();
     if (stage.testee().has_ended(cpu))
         return false;  // refused: the judge decides whether that was correct
-    stage.waits().until([&stage, cpu] { return has_mapped_present(stage, cpu); },
+    stage.waits().until([&stage, cpu] { return has_mapped_current_buffer(stage, cpu); },
                         "an mmap of the current buffer");
     std::uint64_t accesses = 0;
     std::uint64_t left = counted == Counted::all ? kAccessesAtMost : kAccessesOfASpin;
@@ -292,7 +292,7 @@ void act_at_every_access(Stage& stage, std::uint32_t cpu, const std::function<vo
 void act_at_every_access_after_nothing(Stage& stage, std::uint32_t cpu,
                                        const std::function<void()>& act, std::uint64_t wakes,
                                        const WalkChoice& choice) {
-    const auto wake = [&] { wake_for_nothing(stage, cpu); };
+    const auto wake = [&] { wake_spuriously(stage, cpu); };
     const auto wake_before = [&] {
         for (std::uint64_t i = 1; i < wakes && !stage.testee().has_ended(cpu); ++i) {
             stage.wait_asleep();
@@ -366,7 +366,7 @@ void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to) {
     stage.wait_asleep();
 }
 
-void wake_for_nothing(Stage& stage, std::uint32_t cpu) {
+void wake_spuriously(Stage& stage, std::uint32_t cpu) {
     constexpr int kTries = 20;
     // Each try takes a millisecond: on a busy machine the way from the call to its sleep may be
     // long.

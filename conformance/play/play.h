@@ -168,7 +168,7 @@ inline constexpr PartOver kPartsOver[] = {
 void move_positions(Stage& stage, std::uint64_t position, std::uint64_t to);
 
 // Wakes the sleeping consumer of `cpu` without an event, and waits until it sleeps again.
-void wake_for_nothing(Stage& stage, std::uint32_t cpu);
+void wake_spuriously(Stage& stage, std::uint32_t cpu);
 
 // Waits for `condition`, at most two seconds: a consumer may free something only after a timer of
 // its own.

@@ -478,7 +478,7 @@ void Player::act(const Move& move, pid_t thread) {
 // being read: see torn_sizes.
 void Player::tear(std::uint32_t cpu, const Move& move) {
     const History& history = rings().history();
-    const Buffer& buffer = history.buffer(history.present_buffer(cpu));
+    const Buffer& buffer = history.buffer(history.current_buffer(cpu));
     const std::uint64_t offset = move.point.offset_bytes - kMetadataBytes;
     const std::uint64_t event = start_of_event_at(buffer, offset);
     emit(cpu, 100);
@@ -493,7 +493,7 @@ void Player::tear(std::uint32_t cpu, const Move& move) {
 
 void Player::overtake(std::uint32_t cpu, std::uint64_t further) {
     const History& history = rings().history();
-    const Buffer& buffer = history.buffer(history.present_buffer(cpu));
+    const Buffer& buffer = history.buffer(history.current_buffer(cpu));
     const Placement* placement = placement_at(buffer, data_offset_[cpu], further);
     if (placement == nullptr) return;
     rings().emit_bytes(cpu, bytes_that_give_up(buffer, *placement));
@@ -503,7 +503,7 @@ void Player::overtake(std::uint32_t cpu, std::uint64_t further) {
 // not show it yet (5.1.7 steps 6 to 8).
 void Player::write_over(std::uint32_t cpu, const Move& move) {
     const History& history = rings().history();
-    const Buffer& buffer = history.buffer(history.present_buffer(cpu));
+    const Buffer& buffer = history.buffer(history.current_buffer(cpu));
     const Placement* placement = placement_at(buffer, data_offset_[cpu], 0);
     if (placement == nullptr) return;
     const std::uint64_t all = bytes_that_give_up(buffer, *placement);

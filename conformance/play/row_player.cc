@@ -96,7 +96,7 @@ class RowPlayer {
     void operator()(const Resize& resize) {
         std::vector<BufferIndex>& retired = retired_.emplace_back();
         for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu)
-            retired.push_back(rings().history().present_buffer(cpu));
+            retired.push_back(rings().history().current_buffer(cpu));
         stage_.resize(bytes(resize.capacity, stage_.capacity_bytes()), resize.rule,
                       resize.position);
     }
@@ -112,7 +112,7 @@ class RowPlayer {
         }
     }
     void operator()(const FutexWake&) { rings().spurious_wake(cpu_); }
-    void operator()(const SpuriousWake&) { wake_for_nothing(stage_, cpu_); }
+    void operator()(const SpuriousWake&) { wake_spuriously(stage_, cpu_); }
 
     void operator()(const AtOnce& at_once) {
         stage_.holding().freeze();

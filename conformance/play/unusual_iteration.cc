@@ -136,7 +136,7 @@ void UnusualIteration::begin() {
 void UnusualIteration::wake_with(std::int64_t result) {
     is_made_ = true;
     stage_.hooks().set_wake_result(result);
-    wake_for_nothing(stage_, 0);
+    wake_spuriously(stage_, 0);
     stage_.hooks().set_wake_result(0);
 }
 
@@ -148,7 +148,7 @@ bool UnusualIteration::check_before(const GuardHit& hit) {
         is_made_ = is_delivered(stage_, 0);
     }
     if (is_made_ || !(is_at_another || disturbance_ == Disturbance::new_buffer)) return is_made_;
-    if (stage_.buffers().buffer_at(hit.place) != stage_.rings().history().present_buffer(0))
+    if (stage_.buffers().buffer_at(hit.place) != stage_.rings().history().current_buffer(0))
         return false;
     if (is_at_another) return is_made_ = is_ready_;
     stage_.testee().read_report();
@@ -173,7 +173,7 @@ bool UnusualIteration::make_after(const GuardHit& hit) {
 }
 
 std::uint8_t UnusualIteration::need_wake() const {
-    return stage_.rings().backend().need_wake(stage_.rings().history().present_buffer(0));
+    return stage_.rings().backend().need_wake(stage_.rings().history().current_buffer(0));
 }
 
 std::size_t UnusualIteration::reported_buffers() const {

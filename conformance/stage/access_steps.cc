@@ -255,7 +255,7 @@ void AccessSteps::accessed(const GuardHit& hit, const GuardStep* step) {
             name_of_bytes(log_.history(), *index, access.place.offset_bytes, access.size_bytes));
         entry.clause = "contract";
     }
-    if (access.is_write) entry.state = log_.state_of(log_.history().present_buffer(*entry.cpu));
+    if (access.is_write) entry.state = log_.state_of(log_.history().current_buffer(*entry.cpu));
     const bool is_tail_load =
         access.is_read && access.place.offset_bytes == kTailPosOffset && access.size_bytes == 8;
     if (is_tail_load && step != nullptr)

@@ -34,7 +34,7 @@ AttachAnswer AttachAnswers::next(const Rings& rings) {
     }
     const History& history = rings.history();
     for (std::uint32_t cpu = 0; cpu < rings.cpus(); ++cpu) {
-        const BufferIndex index = history.present_buffer(cpu);
+        const BufferIndex index = history.current_buffer(cpu);
         if (history.buffer(index).boot) return AttachAnswer{layout().error_before_rings, {}, 0};
         answer.buffers.push_back(buffers_.id_of(index));
     }

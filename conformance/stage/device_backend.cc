@@ -196,8 +196,8 @@ int DeviceBackend::act(kmes_test_operation operation) {
 
 void DeviceBackend::read_state(std::uint32_t cpu) {
     const kmes_test_state state = ask_state(cpu);
-    KernelBuffer& present = buffers_.at(state.buffer);
-    present.state = {state.tail, state.published, state.futex_counter};
+    KernelBuffer& current = buffers_.at(state.buffer);
+    current.state = {state.tail, state.published, state.futex_counter};
     if (state.statistics.wakes == wakes_queued_.at(cpu)) return;
     wakes_queued_[cpu] = state.statistics.wakes;
     settle();

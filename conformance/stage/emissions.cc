@@ -54,16 +54,15 @@ void Emissions::compare(const Emitted& expected, int result, std::uint32_t cpu) 
     const int right = expected.outcome == EmitOutcome::written ? 0 : -ENOSPC;
     if (result != right)
         throw SuiteError(
-            fmt::format("CPU {}: the producer answered {} where the specification "
-                        "says {}",
-                        cpu, result, right));
-    const BufferIndex index = history_.present_buffer(cpu);
+            fmt::format("CPU {}: the producer returned {}; expected {} by the specification", cpu,
+                        result, right));
+    const BufferIndex index = history_.current_buffer(cpu);
     const ProducerState state = backend_.state(index);
     const Buffer& buffer = history_.buffer(index);
     if (state.tail != buffer.tail_pos || state.published != buffer.write_pos)
         throw SuiteError(
-            fmt::format("CPU {}: the producer stands at tail {} and write {}, the "
-                        "specification at {} and {}",
+            fmt::format("CPU {}: tail_pos and write_pos of the producer are {} and {}; expected {} "
+                        "and {} by the specification",
                         cpu, state.tail, state.published, buffer.tail_pos, buffer.write_pos));
 }
 
@@ -109,13 +108,13 @@ void Emissions::end_batch(std::uint32_t cpu) {
 
 // Saves the bytes that the next event of this CPU overwrites.
 void Emissions::save_old(std::uint32_t cpu, const EventSpec& spec) {
-    const BufferIndex index = history_.present_buffer(cpu);
+    const BufferIndex index = history_.current_buffer(cpu);
     const Buffer& buffer = history_.buffer(index);
     unwritten_.at(cpu).save_old(backend_, index, buffer.capacity, buffer.write_frontier, spec);
 }
 
 void Emissions::remove_unwritten(std::uint32_t cpu, BatchWritten written) {
-    const Buffer& buffer = history_.buffer(history_.present_buffer(cpu));
+    const Buffer& buffer = history_.buffer(history_.current_buffer(cpu));
     unwritten_.at(cpu).remove(backend_, buffer.write_pos, written);
 }
 
@@ -173,7 +172,7 @@ void Emissions::commit(std::uint32_t cpu) {
 }
 
 bool Emissions::emit_and_count_late(std::uint32_t cpu, EventSpec spec) {
-    const BufferIndex buffer = history_.present_buffer(cpu);
+    const BufferIndex buffer = history_.current_buffer(cpu);
     const std::uint32_t before = counters_.of(buffer);
     emit(cpu, std::move(spec), EmitStyle::kernel);
     if (counters_.of(buffer) == before) return false;
@@ -184,7 +183,7 @@ bool Emissions::emit_and_count_late(std::uint32_t cpu, EventSpec spec) {
 
 void Emissions::count_late(std::uint32_t cpu) {
     begin_operation(cpu);
-    const BufferIndex buffer = history_.present_buffer(cpu);
+    const BufferIndex buffer = history_.current_buffer(cpu);
     if (!counters_.catch_up(buffer)) return;
     steps_.counted_late(cpu, backend_.wake(buffer));
 }

@@ -15,7 +15,7 @@ std::uint32_t FutexCounters::of(BufferIndex buffer) const {
 }
 
 void FutexCounters::note_emission(std::uint32_t cpu, std::uint64_t sequence) {
-    const BufferIndex buffer = history_.present_buffer(cpu);
+    const BufferIndex buffer = history_.current_buffer(cpu);
     const std::uint32_t now = of(buffer);
     if (counted_.size() <= cpu) counted_.resize(cpu + 1);
     Counted& last = counted_[cpu];
@@ -27,7 +27,7 @@ bool FutexCounters::is_counted_before(std::uint32_t cpu, std::uint64_t sequence,
                                       std::uint32_t expected) const {
     if (cpu >= counted_.size()) return false;
     const Counted& last = counted_[cpu];
-    return last.buffer == history_.present_buffer(cpu) && last.sequence >= sequence &&
+    return last.buffer == history_.current_buffer(cpu) && last.sequence >= sequence &&
            last.counter == expected;
 }
 

@@ -43,7 +43,7 @@ Guards::Pages Guards::pages_of(MappingId mapping, std::uint64_t first_page, std:
 void Guards::guard(std::uint32_t cpu, std::uint64_t first_page, std::uint64_t pages,
                    GuardFunction function, SteppedFunction stepped) {
     constexpr int kTries = 10;
-    const BufferIndex buffer = parts_.rings->history().present_buffer(cpu);
+    const BufferIndex buffer = parts_.rings->history().current_buffer(cpu);
     if (!parts_.buffers.has_mapped(buffer))
         throw SuiteError("the consumer has not mapped this buffer yet");
     on_guard_ = std::move(function);

@@ -57,12 +57,12 @@ bool describe_word(const StageParts& parts, const FutexWord& word, pid_t tid, st
     description.cpu = cpu;
     description.mapping_offset = word.place.offset_bytes;
     description.expected = word.value_expected;
-    description.present = word.value_there;
+    description.current_value = word.value_there;
     description.is_private = word.is_private;
     description.retired_buffer = buffer.retired;
     description.asked = parts.rings->backend().need_wake(*index) != 0;
     description.counted_before =
-        owed && parts.reads.is_counter_read_last(parts.rings->history().present_buffer(cpu)) &&
+        owed && parts.reads.is_counter_read_last(parts.rings->history().current_buffer(cpu)) &&
         parts.rings->counters().is_counted_before(cpu, owed->sequence, description.expected);
     description.read_instead = parts.reads.counter_read_instead(*index, word.value_expected);
     // On a retired buffer, the iteration counts only if generation had changed before it.
@@ -79,7 +79,7 @@ WaitDescription describe_wait(const StageParts& parts, const Inspection& inspect
     WaitDescription description;
     description.clause = parts.the_case.clause();
     const std::optional<std::uint64_t> loaded =
-        parts.reads.operations_at_write_pos(parts.rings->history().present_buffer(cpu));
+        parts.reads.operations_at_write_pos(parts.rings->history().current_buffer(cpu));
     description.was_seen = owed && loaded && owed->published_operation <= *loaded;
     description.was_there =
         !owed || owed->published_operation <= parts.wait_log.iteration_begun(cpu);
@@ -206,7 +206,7 @@ void name_forged(const StageParts& parts, Finding& finding, const Inspection& in
             continue;
         if (names.empty()) finding.cpu = cpu;
         names.push_back(fmt::format("CPU {} ({})", cpu,
-                                    history.buffer(history.present_buffer(cpu)).fault_detail));
+                                    history.buffer(history.current_buffer(cpu)).fault_detail));
     }
     if (names.empty()) return;
     const std::size_t more = names.size() - std::min(names.size(), kNamed);
@@ -231,7 +231,7 @@ void name_repeats(const StageParts& parts, Finding& finding) {
             "; the consumer called kmes_attach {} times without a change: the generation of an "
             "ended or refused CPU is irrelevant",
             attaches_again);
-    } else if (parts.wait_log.refusals() > Repeats::kTooMany) {
+    } else if (parts.wait_log.refused_waits() > Repeats::kTooMany) {
         finding.clause = "5.1.8.2-3";
         finding.message +=
             "; " + text_of_waiting(Stall::refused, 0) + text_of_refused_wait(parts, finding.clause);
@@ -255,7 +255,7 @@ Finding missing_event(std::uint32_t cpu, const kmes::conformance::Event& owed,
 void stop_at_lost_counter(const StageParts& parts) {
     const History& history = parts.rings->history();
     for (std::uint32_t cpu = 0; cpu < parts.cpus(); ++cpu) {
-        const BufferIndex index = history.present_buffer(cpu);
+        const BufferIndex index = history.current_buffer(cpu);
         if (history.tolerated(cpu)) continue;
         const Buffer& buffer = history.buffer(index);
         if (parts.rings->counters().of(index) - buffer.futex_counter_lowest <=

@@ -22,7 +22,7 @@ constexpr std::chrono::hours kDebugLimit{1000};
 constexpr milliseconds kSettle{4000};
 // kSettle before the testee has mapped a buffer, and after the last event. The specification names
 // no time for these.
-constexpr milliseconds kSettleElsewhere{15000};
+constexpr milliseconds kSettleWithoutBuffer{15000};
 // The additional time for each CPU: one thread may wait 100 ms on each CPU in turn (contract).
 constexpr milliseconds kSettleOfACpu{150};
 // The least share of these times that a consumer gets after it has hung in earlier cases.
@@ -38,7 +38,7 @@ constexpr unsigned kLivenessLeastChecks = 100;
 milliseconds Liveness::time_to_hang(Stall stall) const {
     const bool has_no_buffer = !parts_.buffers.has_mapped_any() ||
                                (parts_.ending.has_begun() && !parts_.ending.may_stay());
-    const milliseconds time = stall == Stall::timed_waits && has_no_buffer ? kSettleElsewhere
+    const milliseconds time = stall == Stall::timed_waits && has_no_buffer ? kSettleWithoutBuffer
                               : stall == Stall::timed_waits
                                   ? kSettle + parts_.cpus() * kSettleOfACpu
                               : stall == Stall::spinning ? kSpin

@@ -49,7 +49,7 @@ std::string written_text(Written written, std::string_view event) {
 void ProducerSteps::begin(std::uint32_t cpu) {
     if (!log_.on()) return;
     woken_.reset();
-    operated_buffer_ = log_.history().present_buffer(cpu);
+    operated_buffer_ = log_.history().current_buffer(cpu);
     tail_index_before_ = log_.history().buffer(operated_buffer_).tail_index;
 }
 
@@ -66,7 +66,7 @@ StepFacts::Operation& ProducerSteps::add_operation(std::uint32_t cpu, std::strin
     step.text = std::move(text);
     step.clause = std::move(clause);
     step.sequence = sequence;
-    step.state = log_.state_of(log_.history().present_buffer(cpu));
+    step.state = log_.state_of(log_.history().current_buffer(cpu));
     log_.add(std::move(step));
     StepFacts::Operation operation;
     operation.step = log_.timeline().last_number();
@@ -90,7 +90,7 @@ std::string ProducerSteps::tail_text(StepFacts::Operation& operation) const {
 std::string ProducerSteps::wake_text(std::uint32_t cpu) const {
     if (!woken_) return "; need_wake is 0: no wake";
     return fmt::format("; need_wake is set: futex_counter becomes {}, {}",
-                       log_.rings().counters().of(log_.history().present_buffer(cpu)),
+                       log_.rings().counters().of(log_.history().current_buffer(cpu)),
                        woken_text(*woken_));
 }
 
@@ -187,7 +187,7 @@ void ProducerSteps::not_counted_yet(std::uint32_t cpu) {
     if (!log_.on()) return;
     add_operation(cpu,
                   fmt::format("has published and has not done step 9: futex_counter is still {}",
-                              log_.rings().counters().of(log_.history().present_buffer(cpu))),
+                              log_.rings().counters().of(log_.history().current_buffer(cpu))),
                   "5.1.7 step 8", 0);
 }
 
@@ -195,7 +195,7 @@ void ProducerSteps::counted_late(std::uint32_t cpu, std::uint64_t threads) {
     if (!log_.on()) return;
     add_operation(cpu,
                   fmt::format("does step 9: futex_counter is {}; {}",
-                              log_.rings().counters().of(log_.history().present_buffer(cpu)),
+                              log_.rings().counters().of(log_.history().current_buffer(cpu)),
                               woken_text(threads)),
                   "5.1.7 step 9", 0);
 }

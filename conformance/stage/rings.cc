@@ -59,7 +59,7 @@ Rings::Rings(const RingsSetup& setup, std::unique_ptr<RingBackend> backend, Prod
     first.first_futex_counter = setup.first_futex_counter;
     first.least_file_bytes = setup.least_file_bytes;
     for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
-        const BufferIndex index = history_.present_buffer(cpu);
+        const BufferIndex index = history_.current_buffer(cpu);
         if (index != cpu) throw SuiteError("the history numbers its buffers in another order");
         first.start_positions.push_back(history_.buffer(index).start_position);
     }
@@ -95,7 +95,7 @@ void Rings::emit_many(std::uint32_t cpu, std::uint64_t count, std::uint64_t even
 }
 
 void Rings::emit_bytes(std::uint32_t cpu, std::uint64_t bytes) {
-    const std::uint64_t largest = history_.buffer(history_.present_buffer(cpu)).capacity / 4;
+    const std::uint64_t largest = history_.buffer(history_.current_buffer(cpu)).capacity / 4;
     while (bytes >= kLeastEventBytes) {
         std::uint64_t next = std::min(bytes, largest);
         // The remainder must be an event too.
@@ -108,7 +108,7 @@ void Rings::emit_bytes(std::uint32_t cpu, std::uint64_t bytes) {
 void Rings::outrun(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events) {
     constexpr std::uint64_t kEvents = 16;  // in the last lap
     emissions_.begin_operation(cpu);
-    const std::uint64_t capacity = history_.buffer(history_.present_buffer(cpu)).capacity;
+    const std::uint64_t capacity = history_.buffer(history_.current_buffer(cpu)).capacity;
     const std::uint64_t laps = bytes / capacity - 1;
     history_.outrun(cpu, laps, events);
     const std::uint64_t all = events == 0 ? 2 * laps : events;
@@ -119,7 +119,7 @@ void Rings::outrun(std::uint32_t cpu, std::uint64_t bytes, std::uint64_t events)
 
 void Rings::drop(std::uint32_t cpu) {
     emissions_.begin_operation(cpu);  // the observer may change the capacity
-    const std::uint64_t capacity = history_.buffer(history_.present_buffer(cpu)).capacity;
+    const std::uint64_t capacity = history_.buffer(history_.current_buffer(cpu)).capacity;
     if (emit(cpu, events_.make(capacity / 2 + 1)).outcome != EmitOutcome::dropped)
         throw SuiteError("an event over half of the capacity was not dropped");
 }
@@ -135,7 +135,7 @@ void Rings::move(std::uint32_t cpu, const SwapSpec& spec, BufferIndex expected) 
 
 void Rings::swap(std::uint32_t cpu, const SwapSpec& spec) {
     emissions_.begin_operation(cpu);
-    const BufferIndex old_buffer = history_.present_buffer(cpu);
+    const BufferIndex old_buffer = history_.current_buffer(cpu);
     const BufferIndex expected = history_.swap(cpu, spec);
     emissions_.write_rest(cpu);
     move(cpu, spec, expected);
@@ -144,7 +144,7 @@ void Rings::swap(std::uint32_t cpu, const SwapSpec& spec) {
 }
 
 void Rings::swap_as_published(std::uint32_t cpu, const SwapSpec& spec) {
-    const BufferIndex old_buffer = history_.present_buffer(cpu);
+    const BufferIndex old_buffer = history_.current_buffer(cpu);
     if (backend_->need_wake(old_buffer) != 0) {
         swap(cpu, spec);
         return;
@@ -158,7 +158,7 @@ void Rings::swap_as_published(std::uint32_t cpu, const SwapSpec& spec) {
 
 void Rings::hand_over(std::uint32_t cpu, const SwapSpec& spec) {
     emissions_.begin_operation(cpu);
-    const BufferIndex boot_buffer = history_.present_buffer(cpu);
+    const BufferIndex boot_buffer = history_.current_buffer(cpu);
     const BufferIndex expected = history_.hand_over(cpu, spec);
     emissions_.write_rest(cpu);
     move(cpu, spec, expected);
@@ -175,14 +175,14 @@ void Rings::nudge(BufferIndex buffer) {
 
 std::uint64_t Rings::spurious_wake(std::uint32_t cpu) {
     emissions_.begin_operation(cpu);
-    const std::uint64_t threads = backend_->wake(history_.present_buffer(cpu));
+    const std::uint64_t threads = backend_->wake(history_.current_buffer(cpu));
     steps_.woken_without_event(cpu, threads);
     return threads;
 }
 
 void Rings::verify() const {
     for (std::uint32_t cpu = 0; cpu < cpus(); ++cpu) {
-        const BufferIndex index = history_.present_buffer(cpu);
+        const BufferIndex index = history_.current_buffer(cpu);
         if (history_.tolerated(cpu) || forged_.has_written_data() ||
             forged_.has_written_metadata(index))
             continue;

@@ -45,8 +45,8 @@ class BeforeAnOperation : public testing::Test, private RingsObserver {
         };
     }
 
-    const Buffer& present() const {
-        return rings_.history().buffer(rings_.history().present_buffer(0));
+    const Buffer& current() const {
+        return rings_.history().buffer(rings_.history().current_buffer(0));
     }
 
     std::function<void()> inserted_;
@@ -68,7 +68,7 @@ TEST_F(BeforeAnOperation, AReservationIsPublishedFirst) {
         rings_.emissions().commit(0);
         event_bytes += 100;
         EXPECT_FALSE(rings_.emissions().is_reserved(0));
-        EXPECT_GE(present().write_pos, event_bytes);
+        EXPECT_GE(current().write_pos, event_bytes);
         rings_.verify();
     }
 }
@@ -76,8 +76,8 @@ TEST_F(BeforeAnOperation, AReservationIsPublishedFirst) {
 TEST_F(BeforeAnOperation, ADropUsesTheNewCapacity) {
     inserted_ = [this] { rings_.swap(0, {2 * kCapacityBytes, PositionRule::keep, 0}); };
     rings_.drop(0);
-    EXPECT_EQ(present().capacity, 2 * kCapacityBytes);
-    EXPECT_EQ(present().write_pos, 0u);
+    EXPECT_EQ(current().capacity, 2 * kCapacityBytes);
+    EXPECT_EQ(current().write_pos, 0u);
 }
 
 TEST_F(BeforeAnOperation, AnEarlierReservationIsNotPublished) {
@@ -114,19 +114,19 @@ TEST(SwapAsPublished, WakesAndCountsOnlyIfNeedWakeIsSet) {
         setup.capacity_bytes = kCapacityBytes;
         Rings rings(setup);
         rings.emit(0, rings.events().make(100));
-        const BufferIndex old_buffer = rings.history().present_buffer(0);
+        const BufferIndex old_buffer = rings.history().current_buffer(0);
         const std::uint32_t counter = rings.counters().of(old_buffer);
         rings.forged().put_need_wake(old_buffer, asked, "the consumer asks");
         rings.swap_as_published(0, {kCapacityBytes, PositionRule::keep, 0});
         EXPECT_EQ(rings.counters().of(old_buffer), counter + asked);
         EXPECT_EQ(rings.backend().wakes(), asked);
-        EXPECT_NE(rings.history().present_buffer(0), old_buffer);
+        EXPECT_NE(rings.history().current_buffer(0), old_buffer);
         EXPECT_NO_THROW(rings.verify());
         std::uint32_t in_the_page = 0;
         std::memcpy(&in_the_page, rings.backend().base(old_buffer) + kFutexCounterOffset,
                     sizeof in_the_page);
         EXPECT_EQ(in_the_page, counter + asked);
-        rings.forged().put_need_wake(rings.history().present_buffer(0), 1, "the consumer asks");
+        rings.forged().put_need_wake(rings.history().current_buffer(0), 1, "the consumer asks");
         rings.emit(0, rings.events().make(100));
         EXPECT_EQ(rings.backend().wakes(), asked + 1u) << "later operations wake";
     }

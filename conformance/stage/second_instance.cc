@@ -40,7 +40,7 @@ SecondInstance::SecondInstance(const StageSettings& settings, Rings& rings)
       rings_(rings),
       progress_(rings.history()) {
     for (std::uint32_t cpu = 0; cpu < rings.cpus(); ++cpu)
-        served_.push_back(rings.backend().served(rings.history().present_buffer(cpu)));
+        served_.push_back(rings.backend().served(rings.history().current_buffer(cpu)));
     answer_.capacity_bytes = rings.capacity_bytes();
     answer_.device = rings.backend().attach_device();
     thread_ = std::thread([this] { trace(); });
@@ -167,7 +167,7 @@ std::vector<AccessStop::Access> SecondInstance::take_accesses() {
 
 bool SecondInstance::is_asleep(std::uint32_t cpu) const {
     const std::lock_guard<std::mutex> guard(lock_);
-    const std::uint32_t counter = rings_.counters().of(rings_.history().present_buffer(cpu));
+    const std::uint32_t counter = rings_.counters().of(rings_.history().current_buffer(cpu));
     return std::any_of(waits_.begin(), waits_.end(), [&](const auto& entry) {
         const Wait& wait = entry.second;
         return wait.has_limit || (wait.cpu == cpu && wait.value_expected == counter);

@@ -59,11 +59,11 @@ void Stage::resize(std::uint64_t capacity_bytes, PositionRule rule, std::uint64_
 
 bool is_present(const Stage& stage, const Mapped& mapped, std::uint32_t cpu) {
     const std::optional<BufferIndex> index = stage.buffers().index_of(mapped.buffer);
-    return index && *index == stage.rings().history().present_buffer(cpu);
+    return index && *index == stage.rings().history().current_buffer(cpu);
 }
 
-bool has_mapped_present(const Stage& stage, std::uint32_t cpu) {
-    return stage.buffers().has_mapped(stage.rings().history().present_buffer(cpu));
+bool has_mapped_current_buffer(const Stage& stage, std::uint32_t cpu) {
+    return stage.buffers().has_mapped(stage.rings().history().current_buffer(cpu));
 }
 
 }  // namespace kmes::conformance

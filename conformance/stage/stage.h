@@ -72,7 +72,7 @@ class Stage {
 // True if `mapped` is a mapping of the current buffer of this CPU.
 bool is_present(const Stage& stage, const Mapped& mapped, std::uint32_t cpu);
 // True if the testee has mapped the current buffer of this CPU.
-bool has_mapped_present(const Stage& stage, std::uint32_t cpu);
+bool has_mapped_current_buffer(const Stage& stage, std::uint32_t cpu);
 
 }  // namespace kmes::conformance
 

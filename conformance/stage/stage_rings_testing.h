@@ -35,7 +35,7 @@ class ServedRingsTest : public testing::Test {
         setup.capacity_bytes = kCapacityBytes;
         return setup;
     }
-    BufferIndex buffer(std::uint32_t cpu) const { return rings_.history().present_buffer(cpu); }
+    BufferIndex buffer(std::uint32_t cpu) const { return rings_.history().current_buffer(cpu); }
     // Differs from the index, as the ids of a tracer may.
     BufferId id(std::uint32_t cpu) const { return buffer(cpu) + 10; }
 

@@ -108,12 +108,12 @@ const WaitLog::Wait* WaitLog::wait_on(std::uint32_t cpu, BufferIndex buffer) con
 }
 
 bool WaitLog::sleeps_without_limit(std::uint32_t cpu) const {
-    const Wait* wait = wait_on(cpu, rings_->history().present_buffer(cpu));
+    const Wait* wait = wait_on(cpu, rings_->history().current_buffer(cpu));
     return wait != nullptr && wait->wait.limit == TimeLimit::kNone;
 }
 
 bool WaitLog::sleeps_for(std::uint32_t cpu, Clock::duration limit) const {
-    const BufferIndex buffer = rings_->history().present_buffer(cpu);
+    const BufferIndex buffer = rings_->history().current_buffer(cpu);
     const Wait* wait = wait_on(cpu, buffer);
     if (wait == nullptr) return false;
     const std::optional<FutexWord> word = word_in(wait->wait, buffers_.id_of(buffer));
@@ -121,7 +121,7 @@ bool WaitLog::sleeps_for(std::uint32_t cpu, Clock::duration limit) const {
 }
 
 bool WaitLog::asleep(std::uint32_t cpu) const {
-    const BufferIndex buffer = rings_->history().present_buffer(cpu);
+    const BufferIndex buffer = rings_->history().current_buffer(cpu);
     if (const Wait* wait = wait_on(cpu, buffer)) {
         const std::optional<FutexWord> word = word_in(wait->wait, buffers_.id_of(buffer));
         return word && word->value_expected == rings_->counters().of(buffer);
@@ -154,7 +154,7 @@ bool WaitLog::is_in_timed_wait(BufferIndex buffer) const {
 }
 
 bool WaitLog::proves_idle(std::uint32_t cpu) const {
-    const BufferIndex buffer = rings_->history().present_buffer(cpu);
+    const BufferIndex buffer = rings_->history().current_buffer(cpu);
     const Wait* wait = wait_on(cpu, buffer);
     if (!wait || wait->wait.limit != TimeLimit::kNone) return false;
     const std::optional<FutexWord> word = word_in(wait->wait, buffers_.id_of(buffer));
@@ -186,7 +186,7 @@ std::optional<TimePoint> WaitLog::last_nap(pid_t thread) const {
     return found->second;
 }
 
-std::uint64_t WaitLog::refusals() const {
+std::uint64_t WaitLog::refused_waits() const {
     return refused_waits_.count(rings_->history().operations());
 }
 

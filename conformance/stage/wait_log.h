@@ -97,7 +97,7 @@ class WaitLog {
     // The kernel refused the last wait of this thread (EAGAIN).
     bool was_refused(pid_t thread) const { return refused_last_.contains(thread); }
     // Returns the number of waits that the kernel refused since the producer's last operation.
-    std::uint64_t refusals() const;
+    std::uint64_t refused_waits() const;
 
   private:
     std::uint32_t cpu_of(BufferIndex buffer) const { return rings_->history().buffer(buffer).cpu; }

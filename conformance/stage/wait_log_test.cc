@@ -100,9 +100,9 @@ TEST_F(AWaitLog, CountsRefusalsUntilTheProducerActs) {
         wake(end(-EAGAIN));
     }
     EXPECT_TRUE(log_.was_refused(kThread));
-    EXPECT_EQ(log_.refusals(), 3u);
+    EXPECT_EQ(log_.refused_waits(), 3u);
     emit(0);
-    EXPECT_EQ(log_.refusals(), 0u);
+    EXPECT_EQ(log_.refused_waits(), 0u);
     sleep(wait(0));
     wake(end(0));
     EXPECT_FALSE(log_.was_refused(kThread));

@@ -55,7 +55,7 @@ void Waits::let_fall_asleep(std::uint32_t cpu) {
     const TimePoint end = Clock::now() + scaled(kFallAsleep, parts_.settings.timeout_scale);
     while (!parts_.testee.end() && Clock::now() < end) {
         const WaitLog::Wait* wait =
-            parts_.wait_log.wait_on(cpu, parts_.rings->history().present_buffer(cpu));
+            parts_.wait_log.wait_on(cpu, parts_.rings->history().current_buffer(cpu));
         if (wait == nullptr) return;
         const Activity activity = parts_.testee.tracer().activity(wait->wait.tid);
         if (activity == Activity::kBlocked || activity == Activity::kEnded) return;
@@ -80,7 +80,7 @@ void Waits::let_fall_asleep_again() {
 // (History::checkpoint_idle lists the conditions).
 void Waits::take_checkpoint(std::uint32_t cpu) {
     if (!parts_.wait_log.proves_idle(cpu)) return;
-    const BufferIndex buffer = parts_.rings->history().present_buffer(cpu);
+    const BufferIndex buffer = parts_.rings->history().current_buffer(cpu);
     parts_.testee.read_report();
     parts_.rings->history().checkpoint_idle(cpu, buffer, parts_.testee.records().bytes_fed());
 }
@@ -111,7 +111,7 @@ bool Waits::wake_lone_timed_wait() {
         const std::optional<BufferIndex> index = parts_.buffers.index_of(word.place.buffer);
         if (!index) return false;
         const std::uint32_t cpu = parts_.cpu_of(*index);
-        if (*index != parts_.rings->history().present_buffer(cpu) ||
+        if (*index != parts_.rings->history().current_buffer(cpu) ||
             parts_.testee.progress().first_undelivered(cpu) != nullptr)
             return false;
     }
@@ -186,9 +186,9 @@ void Waits::stop_at_endless_calls(const std::string& what) {
     // While no buffer is replaced, a correct thread attaches twice for each buffer, and twice after
     // a nudge.
     if (parts_.liveness.attaches_again() > most) stop_hung(parts_, what, Stall::attaching);
-    // refusals() counts from the producer's last operation. After EAGAIN, a correct thread loads
-    // the counter again and expects the current value.
-    if (parts_.wait_log.refusals() > most) stop_hung(parts_, what, Stall::refused);
+    // refused_waits() counts from the producer's last operation. After EAGAIN, a correct thread
+    // loads the counter again and expects the current value.
+    if (parts_.wait_log.refused_waits() > most) stop_hung(parts_, what, Stall::refused);
 }
 
 void Waits::until(const std::function<bool()>& condition, const std::string& what) {

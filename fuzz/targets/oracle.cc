@@ -89,7 +89,7 @@ class Driver {
 
   private:
     void produce(std::uint32_t cpu, std::uint64_t what) {
-        const BufferIndex present = history_.present_buffer(cpu);
+        const BufferIndex current = history_.current_buffer(cpu);
         const auto style = what == 4 ? EmitStyle::call : EmitStyle::kernel;
         if (what <= 4) {
             history_.emit(cpu, take_event(bytes_), style);
@@ -101,7 +101,7 @@ class Driver {
             if (history_.batch_pending(cpu)) history_.batch_add(cpu, take_event(bytes_), style);
         } else if (what == 8) {
             if (history_.batch_pending(cpu)) history_.batch_end(cpu);
-        } else if (history_.buffer(present).boot) {
+        } else if (history_.buffer(current).boot) {
             history_.hand_over(cpu, take_swap(bytes_));
         } else {
             history_.swap(cpu, take_swap(bytes_));

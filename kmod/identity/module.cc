@@ -86,7 +86,7 @@ Module::Module(const WorldOptions& options) : world_(open_device()) {
         fail("KMES_TEST_IOC_CREATE (is this a test build of the module?)");
     id_ = world.id;
     buffers_.resize(options.cpus);
-    for (unsigned cpu = 0; cpu < options.cpus; cpu++) buffers_[cpu].push_back(present_buffer(cpu));
+    for (unsigned cpu = 0; cpu < options.cpus; cpu++) buffers_[cpu].push_back(current_buffer(cpu));
 }
 
 std::int64_t Module::operate(kmes_test_operation& operation) {
@@ -113,7 +113,7 @@ std::span<std::uint8_t> Module::mapping(unsigned cpu, std::size_t buffer) {
     return buffers_.at(cpu).at(buffer).mapping.bytes();
 }
 
-Module::Buffer Module::present_buffer(unsigned cpu) {
+Module::Buffer Module::current_buffer(unsigned cpu) {
     const kmes_test_state now = state(cpu);
     kmes_test_operation operation{};
     operation.verb = KMES_TEST_OPEN;
@@ -125,7 +125,7 @@ Module::Buffer Module::present_buffer(unsigned cpu) {
 }
 
 void Module::take_new_buffer(unsigned cpu) {
-    buffers_.at(cpu).push_back(present_buffer(cpu));
+    buffers_.at(cpu).push_back(current_buffer(cpu));
 }
 
 Descriptor Module::open_buffer(unsigned cpu, std::size_t buffer) {

@@ -68,7 +68,7 @@ class Module : public Side {
         DeviceMapping mapping;
     };
 
-    Buffer present_buffer(unsigned cpu);
+    Buffer current_buffer(unsigned cpu);
 
     Descriptor world_;
     std::uint32_t id_ = 0;

@@ -104,15 +104,15 @@ TEST(Bytes, HaveUnits) {
 }
 
 TEST(Text, HasARowForEachBuffer) {
-    kmes_buffer_info present{};
-    present.inode = 17;
-    present.capacity = 65536;
-    present.generation = 2;
+    kmes_buffer_info current{};
+    current.inode = 17;
+    current.capacity = 65536;
+    current.generation = 2;
     kmes_buffer_info retired{};
     retired.cpu = 1;
     retired.inode = 9;
     retired.is_retired = 1;
-    EXPECT_EQ(buffers_text({present, retired}),
+    EXPECT_EQ(buffers_text({current, retired}),
               "cpu  inode  capacity  generation  write_pos  tail_pos  mappings  descriptors  "
               "is_retired\n"
               "  0     17     65536           2          0         0         0            0  "

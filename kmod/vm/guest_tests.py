@@ -37,8 +37,7 @@ class GuestTest:
         if wrong or not self.kernels:
             raise TableError(f"{where}: kernels are 'all', or some of {' '.join(KERNELS)}")
         if self.when not in ("default", "each", "named"):
-            raise TableError(f"{where}: a test is run by 'default', in 'each' machine, or when "
-                             f"'named', not '{self.when}'")
+            raise TableError(f"{where}: '{self.when}' is not one of default, each, named")
         if not re.fullmatch(r"[1-9][0-9]{0,4}", seconds):
             raise TableError(f"{where}: '{seconds}' is not a number of seconds")
         if not self.command:

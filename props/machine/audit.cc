@@ -214,7 +214,7 @@ void Machine::audit_walk(const kmes_order_access& access) {
     const std::uint64_t sizes = (task.walked_bytes + 3) / sizeof(std::uint32_t);
     if (!is_swap) result_.seen.sizes = std::max(result_.seen.sizes, sizes);
     if (sizes > limit)
-        fail("bounded-walk", "E23, E13", "more sizes are read than lie behind an index entry");
+        fail("bounded-walk", "E23, E13", "more sizes are read than there are after an index entry");
 }
 
 // Computes everything again from the beginning of the operation; steps already taken stay.
@@ -387,7 +387,7 @@ void Machine::check_nobody_sleeps_on_an_event() {
         if (consumer->is_misled || rings_[consumer->sleeps_on]->is_poked) continue;
         // It has given up its checks whether the buffer is current, and relies on a nudge.
         if (consumer->unsure_attaches >= kAttachAttempts) continue;
-        if (newest && consumer->last < newest->sequence && !consumer->is_wish_erased)
+        if (newest && consumer->last < newest->sequence && !consumer->is_request_erased)
             fail("sleep", "5.1.8.2, E1, E2, E3",
                  "consumer " + std::to_string(consumer->number) + " sleeps, and event " +
                      std::to_string(newest->sequence) + " is published");

@@ -13,8 +13,8 @@ namespace kmes::props {
 namespace {
 
 constexpr std::uint64_t kLargestRoom = 64ull << 20;
-// The limit between two deliveries or sleeps, in addition to the accesses for the bytes of a
-// script.
+// The most accesses of a consumer between two deliveries or sleeps. Those for the bytes of a script
+// are added.
 constexpr std::uint64_t kMostAccessesOfAConsumer = 400000;
 constexpr std::uint64_t kForeignInode = 1ull << 40;
 constexpr std::size_t kSequenceAt = 16;  // in a header of every form
@@ -22,7 +22,8 @@ constexpr int kErrorAgain = -11, kErrorTooManyFiles = -24, kErrorInterrupted = -
 constexpr int kErrorCancelled = -125, kErrorMessageSize = -90, kErrorBadMessage = -74,
               kErrorTimedOut = -110;
 
-// Each consumer requests another timeout, so that the test sees which one is in effect (E12).
+// The consumers request different timeouts or limits, so that the test sees which one is in effect
+// (E12).
 constexpr std::uint64_t kTimeouts[kMaxConsumers] = {KMES_NO_TIMEOUT, 50000000, 150000000,
                                                     KMES_NO_TIMEOUT};
 constexpr std::uint64_t kSharedLimits[kMaxConsumers] = {0, 0, 0, 7000000};
@@ -82,7 +83,7 @@ void Machine::stop_fiber(Consumer& consumer) {
     const bool was_attached = consumer.is_opened;
     kmes_reader_close(&consumer.reader);
     kmes_reader_close(&consumer.reader);  // does nothing if it is closed
-    take_over_wishes();
+    copy_wake_requests();
     if (was_attached && consumer.reader.mapping.base)
         fail("attach", "kmes_reader_close", "a closed reader still has its mapping");
     Consumer fresh;
@@ -106,13 +107,13 @@ void Machine::run_consumer(Consumer& consumer, std::uint64_t budget) {
     Task* const task = std::exchange(task_, nullptr);
     resume(consumer.flow, *consumer.fiber, budget);
     task_ = task;
-    take_over_wishes();
+    copy_wake_requests();
     consumer_ = nullptr;
     leave_if_failed();
 }
 
 // If accesses are not reported, the page itself is the only source for the stores to need_wake.
-void Machine::take_over_wishes() {
+void Machine::copy_wake_requests() {
     for (std::size_t i = 0; !kIsHooked && i < rings_.size(); i++)
         model_.buffers[i].page[kNeedWakeAt] =
             static_cast<char>(*rings_[i]->buffer.shared.need_wake);
@@ -140,10 +141,8 @@ void Machine::live(Consumer& consumer) {
 }
 
 void Machine::stand_idle(Consumer& consumer, int error) {
-    const bool is_excused =
-        consumer.is_misled || error == kErrorTooManyFiles ||
-        (error == kErrorAgain && model_.now().is_boot) ||
-        (error == kErrorBadMessage && consumer.settings[Key::stop] == 1 && consumer.is_misled);
+    const bool is_excused = consumer.is_misled || error == kErrorTooManyFiles ||
+                            (error == kErrorAgain && model_.now().is_boot);
     if (!is_excused)
         fail("reader-result", "5.1.8, E7",
              "consumer " + std::to_string(consumer.number) + " ended with the error " +
@@ -187,9 +186,9 @@ void Machine::check_start(Consumer& consumer) {
     if (place.is_known == consumer.is_last_known && place.last_sequence == consumer.last) return;
     fail("exact-loss", "5.1.9",
          "consumer " + std::to_string(consumer.number) + " counts from event " +
-             std::to_string(place.last_sequence) + (place.is_known ? "" : ", unknown,") +
-             " and not from " + std::to_string(consumer.last) +
-             (consumer.is_last_known ? "" : ", unknown"));
+             std::to_string(place.last_sequence) + (place.is_known ? "" : " (unknown)") +
+             "; expected " + std::to_string(consumer.last) +
+             (consumer.is_last_known ? "" : " (unknown)"));
 }
 
 int Machine::drain(Consumer& consumer) {
@@ -236,7 +235,7 @@ bool Machine::copy_in_place(Consumer& consumer, const kmes_event_view& view, std
         view.payload + view.payload_len != from + view.event_size ||
         view.header_size + view.payload_len != view.event_size ||
         KMES_EVENT_FIXED_BYTES + view.type_len > view.header_size)
-        fail("containment", "E6, E7", "a peek shows what lies outside of the mapping");
+        fail("containment", "E6, E7", "a peek shows bytes outside of the mapping");
     bytes->resize(view.event_size);
     for (std::uint64_t done = 0; done < view.event_size; done += 8) {
         const std::uint64_t piece = std::min<std::uint64_t>(8, view.event_size - done);
@@ -246,7 +245,9 @@ bool Machine::copy_in_place(Consumer& consumer, const kmes_event_view& view, std
     }
     if ((consumer.delivered & 1) && !kmes_reader_peek_is_whole(&consumer.reader)) {
         if (kmes_reader_release(&consumer.reader))
-            fail("torn", "E6", "released as whole what was said to be torn");
+            fail("torn", "E6",
+                 "kmes_reader_release returned true after kmes_reader_peek_is_whole had returned "
+                 "false");
         return false;
     }
     return true;
@@ -282,7 +283,7 @@ int Machine::drain_bulk(Consumer& consumer) {
             const std::uint8_t* bytes = view.type - KMES_EVENT_FIXED_BYTES;
             if (bytes < consumer.room.data() ||
                 bytes + view.event_size > consumer.room.data() + consumer.room.size())
-                fail("containment", "kmes_bulk_next", "an event lies outside of the reader's room");
+                fail("containment", "kmes_bulk_next", "an event is outside of the reader's room");
             deliver(consumer, view, bytes);
         }
     }
@@ -356,8 +357,8 @@ void Machine::check_gap(Consumer& consumer, std::uint64_t sequence) {
             continue;
         if (event.end() > rings_[index]->visible_write) continue;
         fail("exact-loss", "5.1.8.1, 5.1.9, E10",
-             "consumer " + std::to_string(consumer.number) + " passes over event " +
-                 std::to_string(event.sequence) + ", which is there, and delivers " +
+             "consumer " + std::to_string(consumer.number) + " skips event " +
+                 std::to_string(event.sequence) + ", which still exists, and delivers " +
                  std::to_string(sequence));
     }
 }
@@ -393,7 +394,7 @@ void Machine::check_reader(Consumer& consumer) {
         if (value.first != value.second)
             fail("reader-counters", "5.1.9, 5.1.8.3 step 6",
                  "consumer " + std::to_string(consumer.number) + ": " + name + " is " +
-                     std::to_string(value.first) + ", and must be " + std::to_string(value.second));
+                     std::to_string(value.first) + "; expected " + std::to_string(value.second));
     }
 }
 
@@ -420,7 +421,7 @@ void Machine::audit_consumer(Consumer& consumer, const kmes_order_access& access
         if (access.address != ring->buffer.shared.need_wake)
             fail("containment", "5.1.6.3", "a consumer writes something other than need_wake");
         model_.buffers[index].page[kNeedWakeAt] = access.label == KMES_ORDER_ASK_WAKE ? 1 : 0;
-        if (access.label == KMES_ORDER_ASK_WAKE) consumer.is_wish_erased = false;
+        if (access.label == KMES_ORDER_ASK_WAKE) consumer.is_request_erased = false;
         if (access.label == KMES_ORDER_CLEAR_WAKE && consumer.settings[Key::sharing] == 1)
             fail("sleep", "E12", "a consumer that shares its buffer clears need_wake");
     }
@@ -444,7 +445,7 @@ void Machine::audit_consumer_order(Consumer& consumer, const kmes_order_access& 
                      "tail_pos is loaded without a fence after data");
             break;
         case KMES_ORDER_ASK_WAKE:
-            consumer.has_fenced_wish = false;
+            consumer.has_fenced_request = false;
             consumer.is_asking = true;
             consumer.loaded_write_pos = consumer.loaded_generation = false;
             break;
@@ -457,11 +458,11 @@ void Machine::audit_consumer_order(Consumer& consumer, const kmes_order_access& 
                      "an exclusive consumer drains and has not cleared need_wake");
             break;
         case KMES_ORDER_SLEEP_FENCE:
-            consumer.has_fenced_wish = true;
+            consumer.has_fenced_request = true;
             break;
         case KMES_ORDER_SLEEP_WRITE_POS:
         case KMES_ORDER_SLEEP_GENERATION:
-            if (!consumer.has_fenced_wish)
+            if (!consumer.has_fenced_request)
                 fail("order", "5.1.8.2 step 2, E1", "checked again without a full fence");
             (access.label == KMES_ORDER_SLEEP_WRITE_POS ? consumer.loaded_write_pos
                                                         : consumer.loaded_generation) = true;
@@ -493,7 +494,8 @@ void Machine::audit_consumer_position(Consumer& consumer, const kmes_order_acces
             const std::uint8_t* from =
                 reader.shared.data + (reader.read_pos & (reader.capacity - 1));
             if (at < from || at + access.bytes > from + reader.capacity)
-                fail("containment", "5.1.4", "a consumer reads other bytes than those behind it");
+                fail("containment", "5.1.4",
+                     "a consumer reads outside of the capacity bytes after its read position");
             break;
         }
         default:
@@ -526,7 +528,7 @@ int Machine::on_attach(void* context, __u16 cpu, kmes_mapping* mapping) {
     auto* consumer = static_cast<Consumer*>(context);
     Machine& machine = *consumer->machine;
     if (cpu != machine.settings_[Key::cpu])
-        machine.fail("attach", "5.1.1", "the buffer of another CPU is asked for");
+        machine.fail("attach", "5.1.1", "a consumer attaches to the buffer of another CPU");
     machine.wait_for_buffers(*consumer);
     if (machine.refuse_) return machine.refuse_--, kErrorTooManyFiles;
     const int error = machine.fill_mapping(mapping);
@@ -565,7 +567,9 @@ int Machine::on_sleep(void* context, __u32* word, __u32 expected, __u64 timeout_
     if (kIsHooked && (!consumer->loaded_write_pos || !consumer->loaded_generation))
         machine.fail("sleep", "5.1.8.2 step 2, E3", "a consumer sleeps without a second check");
     if (timeout_ns != sleep_limit(*consumer))
-        machine.fail("sleep", "E12", "a consumer sleeps with another limit than it should");
+        machine.fail("sleep", "E12",
+                     "a consumer sleeps with a limit of " + std::to_string(timeout_ns) +
+                         " ns; expected " + std::to_string(sleep_limit(*consumer)) + " ns");
     if (kIsHooked && consumer->flow.budget == 0) {
         consumer->flow.next = "futex_wait";
         Fiber::pause();
@@ -575,7 +579,7 @@ int Machine::on_sleep(void* context, __u32* word, __u32 expected, __u64 timeout_
     consumer->sleeps++;
     machine.result_.seen.sleeps++;
     consumer->accesses = 0;
-    if (!kIsHooked) consumer->is_wish_erased = false;  // it has just set need_wake
+    if (!kIsHooked) consumer->is_request_erased = false;  // it has just set need_wake
     if (*word != expected) return 0;
     consumer->state = ConsumerState::asleep;
     consumer->sleeps_on = index;

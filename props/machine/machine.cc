@@ -269,7 +269,7 @@ void Machine::perform_world(const Operation& operation) {
             else if (operation[Key::value] == 0)
                 for (const auto& consumer : consumers_)
                     if (consumer->reader.mapping.inode == kInodeOfFirst + index)
-                        consumer->is_wish_erased = true;
+                        consumer->is_request_erased = true;
             result_.seen.pokes++;
             break;
         }

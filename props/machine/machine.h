@@ -107,7 +107,7 @@ struct Consumer {
     bool is_misled = false;  // it has seen a buffer that was poked or corrupt
     // A foreign store has cleared need_wake since this consumer set it, so a missing wake is
     // permitted (E12).
-    bool is_wish_erased = false;
+    bool is_request_erased = false;
     int last_error = 0;
     // Its sleep.
     bool is_woken = false, is_expired = false, is_interrupted = false;
@@ -126,7 +126,7 @@ struct Consumer {
     unsigned unsure_attaches = 0;      // in a row, in which identify named another buffer (E19)
     std::uint64_t accesses = 0;        // since its last delivery or sleep
     bool is_attaching = false;
-    bool has_fenced_data = true, has_fenced_wish = true;
+    bool has_fenced_data = true, has_fenced_request = true;
     bool loaded_write_pos = false, loaded_generation = false;
     bool is_asking = false;  // it has set need_wake, and not cleared it
     std::uint64_t tail_at_recheck = 0;
@@ -211,7 +211,7 @@ class Machine {
     void start_fiber(Consumer& consumer);
     void stop_fiber(Consumer& consumer);
     void run_consumer(Consumer& consumer, std::uint64_t budget);
-    void take_over_wishes();
+    void copy_wake_requests();
     void live(Consumer& consumer);
     void stand_idle(Consumer& consumer, int error);
     int open(Consumer& consumer);

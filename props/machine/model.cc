@@ -32,7 +32,7 @@ const char* text_of(Visible step) {
         case Visible::tail:
             return "the store of tail_pos";
         case Visible::tail_fence:
-            return "the fence behind tail_pos";
+            return "the fence after tail_pos";
         case Visible::data:
             return "the bytes of the event";
         case Visible::publish:

@@ -187,9 +187,9 @@ class Source:
             elif text == "{":
                 at = self.match(at) + 1
             elif text == "=":
-                initialiser, behind = self.initialiser(at + 1)
+                initialiser, after = self.initialiser(at + 1)
                 self.objects.append((self._object_name(begin, at), initialiser))
-                at = behind
+                at = after
             elif text == ";":
                 return at + 1
             else:
@@ -206,10 +206,10 @@ class Source:
         return self.tokens[at].text if at >= begin else "-"
 
     def _function(self, begin, name_at, at):
-        body, behind = self.statement(at)
+        body, after = self.statement(at)
         returns = " ".join(self.words(begin, name_at - 1))
         self.functions.append(Function(self.tokens[name_at].text, body, returns))
-        return behind
+        return after
 
     def match(self, at):
         """Returns the bracket that closes the one at `at`."""
@@ -265,8 +265,8 @@ class Source:
         if self.is_declaration(at):
             return self._declaration(at)
         value, end = self.expression(at)
-        behind = self.expect(end, ";")
-        return Node("expression", at, end, [value], parts={"value": value}), behind
+        after = self.expect(end, ";")
+        return Node("expression", at, end, [value], parts={"value": value}), after
 
     def _block(self, at):
         begin, children = at, []
@@ -296,20 +296,20 @@ class Source:
         return node, at
 
     def _while(self, at):
-        condition, behind = self._condition(at + 1)
-        body, behind = self.statement(behind)
+        condition, after = self._condition(at + 1)
+        body, after = self.statement(after)
         node = Node(self.tokens[at].text, at, body.last, [condition, body])
         node.parts = {"condition": condition, "body": body}
         if node.kind == "switch":  # a value, not a condition
             node.parts = {"value": condition, "body": body}
-        return node, behind
+        return node, after
 
     def _do(self, at):
-        body, behind = self.statement(at + 1)
-        condition, behind = self._condition(self.expect(behind, "while"))
-        node = Node("do", at, behind, [body, condition])
+        body, after = self.statement(at + 1)
+        condition, after = self._condition(self.expect(after, "while"))
+        node = Node("do", at, after, [body, condition])
         node.parts = {"condition": condition, "body": body}
-        return node, self.expect(behind, ";")
+        return node, self.expect(after, ";")
 
     def _for(self, at):
         begin, children, parts = at, [], {}
@@ -403,15 +403,15 @@ class Source:
     def expression(self, at):
         left, at = self.assignment(at)
         while self.is_at(at, ","):
-            right, behind = self.assignment(at + 1)
-            left, at = Node("comma", left.first, right.last, [left, right], at), behind
+            right, after = self.assignment(at + 1)
+            left, at = Node("comma", left.first, right.last, [left, right], at), after
         return left, at
 
     def assignment(self, at):
         left, at = self.ternary(at)
         if at < len(self.tokens) and self.tokens[at].text in ASSIGNMENTS:
-            right, behind = self.assignment(at + 1)
-            return Node("assign", left.first, right.last, [left, right], at), behind
+            right, after = self.assignment(at + 1)
+            return Node("assign", left.first, right.last, [left, right], at), after
         return left, at
 
     def ternary(self, at):
@@ -420,10 +420,10 @@ class Source:
             return condition, at
         question = at
         yes, at = self.expression(at + 1)
-        no, behind = self.ternary(self.expect(at, ":"))
+        no, after = self.ternary(self.expect(at, ":"))
         node = Node("ternary", condition.first, no.last, [condition, yes, no], question)
         node.parts = {"condition": condition}
-        return node, behind
+        return node, after
 
     def binary(self, at, level):
         if level == len(LEVELS):
@@ -432,8 +432,8 @@ class Source:
         while at < len(self.tokens) and self.tokens[at].kind == "punct":
             if self.tokens[at].text not in LEVELS[level]:
                 break
-            right, behind = self.binary(at + 1, level + 1)
-            left, at = Node("binary", left.first, right.last, [left, right], at), behind
+            right, after = self.binary(at + 1, level + 1)
+            left, at = Node("binary", left.first, right.last, [left, right], at), after
         return left, at
 
     def is_type(self, at):
@@ -446,18 +446,18 @@ class Source:
             if self.is_type(at + 1):
                 end = self.match(at + 1)
                 return Node("sizeof", at, end), end + 1
-            value, behind = self.unary(at + 1)
-            return Node("sizeof", at, value.last, [], parts={"value": value}), behind
+            value, after = self.unary(at + 1)
+            return Node("sizeof", at, value.last, [], parts={"value": value}), after
         if self.is_type(at):
             end = self.match(at)
             if not self.is_at(end + 1, "{"):
-                value, behind = self.unary(end + 1)
+                value, after = self.unary(end + 1)
                 node = Node("cast", at, value.last, [value])
                 node.parts = {"type": self.words(at + 1, end - 1)}
-                return node, behind
+                return node, after
         if token.text in ("!", "~", "-", "+", "*", "&", "++", "--"):
-            value, behind = self.unary(at + 1)
-            return Node("unary", at, value.last, [value], at), behind
+            value, after = self.unary(at + 1)
+            return Node("unary", at, value.last, [value], at), after
         return self.postfix(at)
 
     def postfix(self, at):
@@ -467,8 +467,8 @@ class Source:
                 node, at = self._call(node, at)
             elif self.is_at(at, "["):
                 index, end = self.expression(at + 1)
-                behind = self.expect(end, "]")
-                node, at = Node("index", node.first, end, [node, index], at), behind
+                after = self.expect(end, "]")
+                node, at = Node("index", node.first, end, [node, index], at), after
             elif self.is_at(at, ".", "->"):
                 node = Node("member", node.first, at + 1, [node], at)
                 at += 2
@@ -480,12 +480,12 @@ class Source:
 
     def _call(self, function, at):
         arguments, end = [], self.match(at)
-        behind = at + 1
-        while behind < end:
-            argument, behind = self.assignment(behind)
+        after = at + 1
+        while after < end:
+            argument, after = self.assignment(after)
             arguments.append(argument)
-            if behind < end:
-                behind = self.expect(behind, ",")
+            if after < end:
+                after = self.expect(after, ",")
         node = Node("call", function.first, end, [function] + arguments)
         node.parts = {"function": function, "arguments": arguments}
         return node, end + 1

@@ -203,7 +203,7 @@ bool Pair::play_reservation(const Operation& operation) {
 
 // The position of the oldest event that fits into a buffer of this capacity (E10).
 std::uint64_t Pair::oldest_that_fits(std::uint64_t capacity) const {
-    const conformance::Buffer& buffer = history_.buffer(history_.present_buffer(cpu_));
+    const conformance::Buffer& buffer = history_.buffer(history_.current_buffer(cpu_));
     std::uint64_t oldest = buffer.write_frontier;
     for (std::size_t i = buffer.placements.size(); i > buffer.tail_index; --i) {
         const std::uint64_t position = buffer.placements[i - 1].position;
@@ -277,7 +277,7 @@ bool Pair::play_other(const Operation& operation) {
         if (model_.now().is_boot) return false;
         use_missed_numbers();
         if (history_.batch_pending(cpu_)) history_.batch_end(cpu_);
-        history_.nudge(history_.present_buffer(cpu_));
+        history_.nudge(history_.current_buffer(cpu_));
         model_.retire(false, plan);
     }
     take_steps(plan);
@@ -380,7 +380,7 @@ std::string Pair::compare_numbers() const {
 std::string Pair::difference() const {
     // Between reserve and commit only the model has made room; the history does so at the commit.
     if (reserved_) return {};
-    const BufferIndex index = history_.present_buffer(cpu_);
+    const BufferIndex index = history_.current_buffer(cpu_);
     const ModelBuffer& ours = model_.now();
     std::string text =
         compare(history_.buffer(index), ours) + compare_numbers() + compare_page(index, ours);

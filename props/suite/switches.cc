@@ -114,8 +114,8 @@ void repair(Consumer& consumer) {
 void make(Consumer& consumer, const Mistake& mistake) {
     consumer.bugs.push_back(mistake.name);
     for (const Need& need : mistake.needs) {
-        const std::string present = consumer.word(need.key);
-        if (std::find(need.words.begin(), need.words.end(), present) == need.words.end())
+        const std::string current = consumer.word(need.key);
+        if (std::find(need.words.begin(), need.words.end(), current) == need.words.end())
             consumer.set(need.key, need.words.front());
     }
     repair(consumer);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// A small consumer for the tests of `smoke`: right without an argument, or with one mistake that
-// the argument names. It does what those tests need and no more; to copy from are the examples in
-// conformance/testees.
+// A small consumer for the tests of `smoke`. Without an argument it is correct for their stream; an
+// argument names a mistake. Copy from the examples in conformance/testees, and not from this file.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>
@@ -17,12 +16,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { kAttach = 1091, kCpus = 64, kReportBytes = 65536 };
+enum { kAttach = 1091, kCpus = 64, kReportBytes = 65536, kMostTypeBytes = 256 };
 
 static const char* mistake = "";
 static int report_fd = 1, cpu_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char kept[kReportBytes];  // of "buffered"
+static char kept[kReportBytes];  // the report of "buffered"
 
 static bool is(const char* name) {
     return strcmp(mistake, name) == 0;
@@ -59,7 +58,7 @@ static uint8_t* attach_and_map(int cpu, uint64_t* capacity) {
     return page;
 }
 
-// "flood-before": what never ends, before the attach or after it.
+// Plays an endless action before or after the attach, such as "flood-before".
 static void stress(const char* when) {
     const char* dash = strrchr(mistake, '-');
     if (dash == NULL || strcmp(dash + 1, when) != 0) return;
@@ -100,7 +99,7 @@ struct consumer {
     uint64_t capacity, generation, read_pos, last;
 };
 
-// False: that was the last one.
+// Returns false after the end event.
 static bool deliver(struct consumer* c, const uint8_t* event) {
     static const char kEnd[] = "kmes.conformance.end";
     uint32_t size, header;
@@ -112,6 +111,7 @@ static bool deliver(struct consumer* c, const uint8_t* event) {
     memcpy(&timestamp, event + 8, 8);
     memcpy(&sequence, event + 16, 8);
     memcpy(&type_len, event + 27, 2);
+    if (type_len > kMostTypeBytes) _exit(96);
     if (sequence <= c->last) return true;
     if (c->last != 0 && sequence != c->last + 1) {
         snprintf(line, sizeof line, "L %d %lu\n", c->cpu, sequence - c->last - 1);
@@ -187,7 +187,7 @@ int main(int argument_count, char** arguments) {
     static struct consumer consumers[kCpus];
     uint64_t capacity;
     if (argument_count > 1) mistake = arguments[1];
-    // As LeakSanitizer says it.
+    // The message of LeakSanitizer.
     if (is("sanitizer")) {
         fputs(
             "LeakSanitizer has encountered a fatal error.\nHINT: LeakSanitizer does not work "
