@@ -58,6 +58,11 @@ std::shared_ptr<const ModuleTable> read_modules(pid_t tid) {
     return modules;
 }
 
+bool is_still(const Instruction& known, const uint8_t* bytes, size_t readable_bytes) {
+    return known.is_valid && readable_bytes >= known.length_bytes &&
+           memcmp(known.bytes, bytes, known.length_bytes) == 0;
+}
+
 }  // namespace
 
 const MapsEntry* ModuleTable::find(uint64_t address) const {
@@ -102,17 +107,10 @@ Routine Code::routine(RoutinePages& pages) const {
 }
 
 std::shared_ptr<const Code> CodeTable::at(pid_t tid, uint64_t address) {
-    const auto found = entries_.find(address);
-    if (found != entries_.end() && !found->second.can_change) return found->second.code;
     uint8_t bytes[kLongestInstruction];
     const size_t got = read_memory_prefix(tid, address, bytes, sizeof bytes);
-    if (found != entries_.end()) {
-        const Instruction& known = found->second.code->instruction();
-        if (known.is_valid && got >= known.length_bytes &&
-            memcmp(known.bytes, bytes, known.length_bytes) == 0)
-            return found->second.code;
-        entries_.erase(found);
-    }
+    std::shared_ptr<const Code>& known = entries_[address];
+    if (known && is_still(known->instruction(), bytes, got)) return known;
     if (!modules_ || modules_->find(address) == nullptr) {
         modules_ = read_modules(tid);
     }
@@ -124,10 +122,8 @@ std::shared_ptr<const Code> CodeTable::at(pid_t tid, uint64_t address) {
     code->place.details =
         std::make_shared<CodeDetails>(decode_instruction(bytes, got), address, modules_);
     code->place.length_bytes = code->instruction().length_bytes;
-    const bool is_fixed = module != nullptr && module->file.inode != 0 && !module->writable &&
-                          !module->shared && code->instruction().is_valid;
-    entries_[address] = {code, !is_fixed};
-    return code;
+    known = std::move(code);
+    return known;
 }
 
 void CodeTable::forget() {

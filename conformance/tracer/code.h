@@ -63,21 +63,17 @@ struct Code {
     mutable Routine routine_ = nullptr;
 };
 
-// The known instructions of one program. An instruction mapped from a file and not writable changes
-// only if something else is mapped there; the tracer then calls forget(). All others are compared
-// with the memory each time.
+// The known instructions of one program. Each time they are compared with the memory: a program can
+// change its code by mprotect, by another mapping of it, or through /proc/self/mem.
 class CodeTable {
   public:
     // Never null. The instruction is not valid if the memory cannot be read.
     std::shared_ptr<const Code> at(pid_t tid, uint64_t address);
+    // For a new mapping of code: the same bytes can be of another file.
     void forget();
 
   private:
-    struct Entry {
-        std::shared_ptr<const Code> code;
-        bool can_change = true;
-    };
-    std::unordered_map<uint64_t, Entry> entries_;
+    std::unordered_map<uint64_t, std::shared_ptr<const Code>> entries_;
     std::shared_ptr<const ModuleTable> modules_;
 };
 

@@ -178,6 +178,8 @@ bool Tracer::Engine::finish_emulated(Thread& thread, const user_regs_struct& reg
 bool Tracer::Engine::emulate(Thread& thread, PendingAccess& pending, Torn* torn) {
     const Instruction& instruction = pending.code->instruction();
     if (pending.operands.size() != 1 || instruction.memory.size() != 1) return false;
+    // Its routine takes addresses from registers (emulate_string).
+    if (instruction.string.kind != StringForm::Kind::kNone) return false;
     const RingOperand& operand = pending.operands[0];
     const AddressForm& form = instruction.memory[0];
     const LiveMapping& live = mappings_[operand.mapping];

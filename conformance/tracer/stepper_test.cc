@@ -24,7 +24,8 @@ using Way = GuardStep::Way;
 
 // A run at fixed addresses, with different data at every place.
 struct FormsRun {
-    explicit FormsRun(Interception interception) : run(make_options(interception), 1) {
+    explicit FormsRun(Interception interception, std::string testee_mode = "forms")
+        : run(make_options(interception), 1), mode(std::move(testee_mode)) {
         uint32_t number = 1;
         for (size_t i = 0; i < 65536; ++i) {
             number = number * 1664525 + 1013904223;
@@ -39,13 +40,14 @@ struct FormsRun {
     }
     // Runs until the testee waits for its guards.
     std::optional<MappingId> start() {
-        run.start("forms");
+        run.start(mode);
         const auto mapped = run.next<Mapped>();
         if (!mapped || !run.next<FutexWait>()) return std::nullopt;
         return mapped->mapping.id;
     }
     void go_on() { *run.buffers[0]->word() = 1; }
     TestRun run;
+    std::string mode;
 };
 
 std::vector<std::string> lines_of(const std::string& text) {
@@ -55,8 +57,8 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
-std::vector<std::string> native_forms(Interception interception) {
-    FormsRun forms(interception);
+std::vector<std::string> native_forms(Interception interception, const std::string& mode) {
+    FormsRun forms(interception, mode);
     EXPECT_TRUE(forms.start());
     forms.go_on();
     const Ended ended = forms.run.finish();
@@ -67,14 +69,16 @@ std::vector<std::string> native_forms(Interception interception) {
 class StepperTest : public testing::TestWithParam<Interception> {};
 INSTANTIATE_TEST_SUITE_P(Ways, StepperTest, kBothWays, name_of);
 
-TEST_P(StepperTest, EveryInstructionDoesTheSameUnderGuards) {
-    const std::vector<std::string> expected = native_forms(GetParam());
+// Runs all forms with guards on the first pages, and compares their effects with those of a run
+// without guards. Counts the ways of the steps in `ways`.
+void compare_with_native(Interception interception, const std::string& mode, uint64_t pages,
+                         std::map<Way, int>& ways) {
+    const std::vector<std::string> expected = native_forms(interception, mode);
     ASSERT_GT(expected.size(), 150u);
-    FormsRun forms(GetParam());
+    FormsRun forms(interception, mode);
     const auto mapping = forms.start();
     ASSERT_TRUE(mapping);
-    ASSERT_TRUE(forms.run.tracer.guards().add(*mapping, 0, 33));
-    std::map<Way, int> ways;
+    ASSERT_TRUE(forms.run.tracer.guards().add(*mapping, 0, pages));
     forms.run.tracer.handlers().guarded_access = [&](const GuardHit& hit) {
         const GuardStep step = forms.run.tracer.guards().step(hit.tid);
         EXPECT_EQ(step.outcome, GuardStep::Outcome::kDone) << hit.code.describe();
@@ -90,15 +94,34 @@ TEST_P(StepperTest, EveryInstructionDoesTheSameUnderGuards) {
     const std::vector<std::string> lines = lines_of(forms.run.tracer.output().standard_output());
     ASSERT_EQ(lines.size(), expected.size());
     for (size_t i = 0; i < lines.size(); ++i) EXPECT_EQ(lines[i], expected[i]);
+}
+
+TEST_P(StepperTest, EveryInstructionDoesTheSameUnderGuards) {
+    std::map<Way, int> ways;
+    compare_with_native(GetParam(), "forms", 33, ways);
     EXPECT_GT(ways[Way::kEmulated], 100);
     EXPECT_GT(ways[Way::kRedirected], 20);
     EXPECT_GT(ways[Way::kProtected], 0);
     EXPECT_LT(ways[Way::kProtected], 20);
 }
 
+// The guards end in the middle of elements that the forms access.
+TEST_P(StepperTest, EveryInstructionDoesTheSameAtTheEndOfGuards) {
+    std::map<Way, int> ways;
+    compare_with_native(GetParam(), "forms", 3, ways);
+    EXPECT_GT(ways[Way::kEmulated], 100);
+}
+
+// The ring has addresses of 32 bits, so an instruction with such addresses can access it.
+TEST_P(StepperTest, EveryInstructionDoesTheSameAtLowAddresses) {
+    std::map<Way, int> ways;
+    compare_with_native(GetParam(), "forms-low", 33, ways);
+    EXPECT_GT(ways[Way::kEmulated], 100);
+}
+
 // A signal arrives at each guarded instruction; its handler changes the registers.
 TEST_P(StepperTest, AnInterruptedInstructionDoesTheSame) {
-    const std::vector<std::string> expected = native_forms(GetParam());
+    const std::vector<std::string> expected = native_forms(GetParam(), "forms");
     FormsRun forms(GetParam());
     const auto mapping = forms.start();
     ASSERT_TRUE(mapping);
@@ -201,6 +224,23 @@ TEST_P(StepperTest, AnInstructionHasItsSourceLine) {
         EXPECT_EQ(words.symbol.rfind("mode_accesses+", 0), 0u) << words.symbol;
         EXPECT_EQ(words.source.rfind("testee_faults.c:", 0), 0u) << words.source;
         EXPECT_NE(place.describe().find(words.source), std::string::npos) << place.describe();
+    }
+}
+
+TEST_P(StepperTest, ChangedCodeIsDecodedAnew) {
+    for (const char* mode : {"patched-by-mprotect", "patched-by-mem"}) {
+        TestRun run(options_for(GetParam()), 1);
+        run.buffers[0]->metadata()[64] = 1;
+        run.buffers[0]->metadata()[72] = 2;
+        ASSERT_TRUE(run.start_guarded(mode, 0, 1));
+        std::vector<uint64_t> offsets;
+        run.tracer.handlers().guarded_access = [&](const GuardHit& hit) {
+            offsets.push_back(hit.place.offset_bytes);
+            return GuardAnswer::kStep;
+        };
+        EXPECT_EQ(run.finish().exit_status, 0) << mode;
+        EXPECT_EQ(offsets, (std::vector<uint64_t>{64, 72})) << mode;
+        EXPECT_EQ(run.tracer.output().standard_output(), "first 1\nsecond 2\n") << mode;
     }
 }
 

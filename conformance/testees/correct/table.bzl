@@ -352,6 +352,21 @@ CORRECT = [
         ["E6"],
         ["COPY=TOUCHING_AHEAD"],
     ),
+    _c("copy-lodsq", "Copies by lodsq.", "copies", ["E6"], ["COPY=LODSQ"]),
+    _c(
+        "copy-lodsq-low",
+        "Copies by lodsq with addresses of 32 bits, from rings below 2 GiB.",
+        "copies",
+        ["E6"],
+        ["COPY=LODSQ_LOW", "RING_FLAGS=MAP_32BIT"],
+    ),
+    _c(
+        "copy-patched",
+        "Copies by an instruction that it changes for each event, in a mapping of a file.",
+        "copies",
+        ["E6"],
+        ["COPY=PATCHED_CODE"],
+    ),
     _c(
         "copy-native",
         "The library's copy, by clang -O3 -march=native.",

@@ -29,6 +29,7 @@ int fds[kSlots];
 int count;
 uint64_t capacity;
 unsigned char* maps[kSlots];
+int map_flags;
 
 int attach_with(int* array, int* number, uint64_t* bytes) {
     return syscall(1091, array, number, bytes) == 0 ? 0 : errno;
@@ -54,7 +55,7 @@ void attach_all(void) {
 }
 
 static unsigned char* map_one(int fd) {
-    void* at = mmap(NULL, mapping_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void* at = mmap(NULL, mapping_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | map_flags, fd, 0);
     if (at == MAP_FAILED) {
         say("mmap failed", errno);
         exit(4);
@@ -391,8 +392,8 @@ int main(int argc, char** argv) {
     const char* name = argc > 1 ? argv[1] : "attach";
     if (strcmp(name, "nothing") == 0) return 5;
     static const struct mode* const kLists[] = {
-        kModes,         kOtherModes,  kProcessModes, kFormModes,   kCopyModes,
-        kRegisterModes, kSignalModes, kMaskModes,    kOneCpuModes, kStuckModes};
+        kModes,       kOtherModes, kProcessModes, kFormModes,  kCopyModes, kRegisterModes,
+        kSignalModes, kMaskModes,  kOneCpuModes,  kStuckModes, kPatchModes};
     for (size_t i = 0; i < sizeof kLists / sizeof *kLists; ++i) {
         for (const struct mode* mode = kLists[i]; mode->name != NULL; ++mode) {
             if (strcmp(mode->name, name) == 0) return mode->run(argv);

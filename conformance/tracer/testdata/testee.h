@@ -17,6 +17,7 @@ extern int fds[kSlots];
 extern int count;
 extern uint64_t capacity;
 extern unsigned char* maps[kSlots];
+extern int map_flags; /* of attach_and_map, besides MAP_SHARED */
 
 int attach_with(int* array, int* number, uint64_t* bytes); /* 0 or an errno */
 void say(const char* text, long value);
@@ -42,5 +43,6 @@ extern const struct mode kSignalModes[];   /* of testee_signals.c */
 extern const struct mode kMaskModes[];     /* of testee_masks.c */
 extern const struct mode kOneCpuModes[];   /* of testee_one_cpu.c */
 extern const struct mode kStuckModes[];    /* of testee_stuck.c */
+extern const struct mode kPatchModes[];    /* of testee_patches.c */
 
 #endif

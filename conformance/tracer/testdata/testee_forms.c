@@ -11,6 +11,7 @@
 #include <cpuid.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -94,6 +95,7 @@ static const struct form {
 };
 
 enum { kScratchAt = 512, kScratchBytes = 1024, kOwnBytes = 16384 };
+enum { kNeedsLow = 9 }; /* a variant of forms with addresses of 32 bits */
 
 static unsigned char* own;
 static uint64_t vector_bytes;
@@ -155,6 +157,9 @@ static void prepare(struct state* state, int variant) {
     if (variant == 5) memcpy(own + 8192, data + 8192 - 4, 100);
     if (variant == 6) r[kDx] = (uint64_t)(uintptr_t)data / 2;
     if (variant == 7) r[kDx] = (uint64_t)(uintptr_t)data - fs_base();
+    if (variant == 8) r[kSi] = (uint64_t)(uintptr_t)(data + 300) - fs_base();
+    if (variant == kNeedsLow) /* what the address has above its 32 bits is ignored */
+        r[kSi] = (uint64_t)(uintptr_t)(scratch + 512) | (uint64_t)1 << 40;
 }
 
 static void report_state(const struct form* form, const struct state* state, int fd) {
@@ -185,7 +190,8 @@ static void on_interruption(int number) {
         : "rdi", "rsi", "rdx", "r8", "r9", "r10", "xmm1", "cc");
 }
 
-static int mode_forms(char** argv) {
+/* Each form, or the one that argv[2] names. `is_low`: the ring is mapped below 2 GiB. */
+static int run_forms(char** argv, bool is_low) {
     static char handlers_stack[65536]; /* some forms have their stack in the buffer */
     const stack_t stack = {.ss_sp = handlers_stack, .ss_size = sizeof handlers_stack};
     sigaltstack(&stack, NULL);
@@ -197,13 +203,14 @@ static int mode_forms(char** argv) {
                                                                                                : 16;
     own = mmap(NULL, kOwnBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int fd = memfd_create("copy", 0);
+    map_flags = is_low ? MAP_32BIT : 0;
     attach_and_map();
     in_data = maps[0] + kMetadataBytes;
     futex(word_of(0), FUTEX_WAIT, 0, NULL); /* the test sets its guards now, or sets none */
     static struct state state;
     for (size_t i = 0; i < sizeof kForms / sizeof *kForms; ++i) {
         const struct form* form = &kForms[i];
-        if (form->vectors > vector_bytes) continue;
+        if (form->vectors > vector_bytes || (form->variant == kNeedsLow && !is_low)) continue;
         if (argv[2] != NULL && strcmp(argv[2], form->name) != 0) continue;
         put_metadata(fd);
         prepare(&state, form->variant);
@@ -213,7 +220,16 @@ static int mode_forms(char** argv) {
     return 0;
 }
 
+static int mode_forms(char** argv) {
+    return run_forms(argv, false);
+}
+
+static int mode_forms_low(char** argv) {
+    return run_forms(argv, true);
+}
+
 const struct mode kFormModes[] = {
     {"forms", mode_forms},
+    {"forms-low", mode_forms_low},
     {NULL, NULL},
 };

@@ -72,9 +72,13 @@ static inline int count_cpus(void) {
     }
 }
 
+#ifndef RING_FLAGS
+#define RING_FLAGS 0
+#endif
+
 static inline unsigned char* map_ring(int fd, uint64_t capacity) {
-    void* ring =
-        mmap(NULL, METADATA_BYTES + 2 * capacity, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    void* ring = mmap(NULL, METADATA_BYTES + 2 * capacity, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | RING_FLAGS, fd, 0);
     if (ring == MAP_FAILED) err(1, "mmap");
     return (unsigned char*)ring;
 }
