@@ -20,6 +20,7 @@
 #include <system_error>
 
 #include "conformance/tracer/interest.h"
+#include "conformance/tracer/limited_access.h"
 #include "conformance/tracer/open_files.h"
 #include "conformance/tracer/patience.h"
 #include "conformance/tracer/resume_hook.h"
@@ -235,6 +236,7 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
     const TimePoint last = std::max(deadline, Clock::now());
     for (int turns = 0;; ++turns) {
         part_if_idle();
+        if (take_exceeded_limit()) note_exceeded_limit();
         if (!events_.is_empty()) {
             TracerEvent event = events_.pop();
             if (Thread* thread = find(events_.last_thread())) --thread->queued_events;
@@ -299,7 +301,8 @@ void Tracer::Engine::go_apart() {
 
 // A child that was born while its parent died is traced, and unknown until its first stop.
 bool Tracer::Engine::has_tracees() {
-    return !tracees_.threads().empty() || (stops_.has_children() && traces_processes(gettid()));
+    return !tracees_.threads().empty() ||
+           (stops_.has_children() && !processes_traced_by(gettid()).empty());
 }
 
 void Tracer::Engine::kill_all() {

@@ -330,6 +330,7 @@ class Tracer::Engine final : private InjectionHost {
     Fault describe_fault(const Thread& thread, const siginfo_t& info);
     void find_rseq_fault(Fault& fault) const;
     void note_no_return(const Thread& thread);
+    void note_exceeded_limit();
     CallSite call_site(const Thread& thread, const user_regs_struct& registers);
     CallSite site_with_stack(const Thread& thread, user_regs_struct registers);
     std::optional<CodePlace> call_in_program(const Thread& thread,

@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "conformance/tracer/limited_access.h"
+
 namespace kmes::conformance::tracing {
 namespace {
 
@@ -24,12 +26,14 @@ iovec remote_span(uint64_t address, size_t size_bytes) {
 bool read_memory(pid_t tid, uint64_t address, void* destination, size_t size_bytes) {
     const iovec local{destination, size_bytes};
     const iovec remote = remote_span(address, size_bytes);
+    const LimitedAccess limited;
     return process_vm_readv(tid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size_bytes);
 }
 
 bool write_memory(pid_t tid, uint64_t address, const void* source, size_t size_bytes) {
     const iovec local{const_cast<void*>(source), size_bytes};
     const iovec remote = remote_span(address, size_bytes);
+    const LimitedAccess limited;
     return process_vm_writev(tid, &local, 1, &remote, 1, 0) == static_cast<ssize_t>(size_bytes);
 }
 

@@ -13,6 +13,7 @@
 #include "conformance/tracer/backtrace.h"
 #include "conformance/tracer/calls.h"
 #include "conformance/tracer/engine.h"
+#include "conformance/tracer/limited_access.h"
 #include "conformance/tracer/memory.h"
 #include "conformance/tracer/registers.h"
 
@@ -144,6 +145,15 @@ void Tracer::Engine::note_no_return(const Thread& thread) {
                             "the suite makes in it (state {})",
                             thread.tid, status ? status->state : '?'),
         .reason = TracerTrouble::Reason::stuck});
+}
+
+void Tracer::Engine::note_exceeded_limit() {
+    push(TracerTrouble{
+        .what = fmt::format("an access of the suite to memory of the testee took longer than {} s, "
+                            "so the testee was killed. A thread that serves pages (userfaultfd) "
+                            "cannot serve them while the suite has stopped it",
+                            kAccessLimit.count()),
+        .reason = TracerTrouble::Reason::not_followed});
 }
 
 Fault Tracer::Engine::describe_fault(const Thread& thread, const siginfo_t& info) {

@@ -182,14 +182,15 @@ std::optional<ThreadStatus> read_status(pid_t tid) {
     return status;
 }
 
-bool traces_processes(pid_t tracer) {
+std::vector<pid_t> processes_traced_by(pid_t tracer) {
+    std::vector<pid_t> traced;
     for (const std::string& name : names_in("/proc")) {
         pid_t process = 0;
         if (!Fields(name).number(process, 10)) continue;
         const auto status = read_status(process);
-        if (status && status->tracer == tracer) return true;
+        if (status && status->tracer == tracer) traced.push_back(process);
     }
-    return false;
+    return traced;
 }
 
 std::optional<CurrentCall> read_current_call(pid_t tid) {

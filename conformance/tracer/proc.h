@@ -56,8 +56,8 @@ struct ThreadStatus {
     uint64_t rests = 0;             // the voluntary ones: it slept, or was stopped
 };
 std::optional<ThreadStatus> read_status(pid_t tid);
-// Returns true if this thread traces a process that has not been reaped.
-bool traces_processes(pid_t tracer);
+// The processes that this thread traces and that have not been reaped.
+std::vector<pid_t> processes_traced_by(pid_t tracer);
 
 struct CurrentCall {
     bool blocked = false;

@@ -19,6 +19,7 @@
 
 #include "conformance/tracer/engine.h"
 #include "conformance/tracer/interest.h"
+#include "conformance/tracer/limited_access.h"
 #include "conformance/tracer/memory.h"
 
 namespace kmes::conformance {
@@ -61,6 +62,7 @@ bool is_own_step(const Thread& thread) {
 void trace_child_of_clone3(pid_t tid, uint64_t address) {
     const auto flags = read_value<uint64_t>(tid, address);
     if (!flags || (*flags & CLONE_UNTRACED) == 0) return;
+    const LimitedAccess limited;
     ptrace(PTRACE_POKEDATA, tid, address, *flags & ~uint64_t{CLONE_UNTRACED});
 }
 

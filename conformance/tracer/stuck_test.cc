@@ -19,6 +19,7 @@ using tracer_testing::options_for;
 using tracer_testing::TestRun;
 
 constexpr int kNoRseqArea = 77;
+constexpr int kNotPermitted = 77;  // for userfaultfd
 
 class StuckTest : public testing::TestWithParam<Interception> {};
 INSTANTIATE_TEST_SUITE_P(Ways, StuckTest, kBothWays, name_of);
@@ -109,6 +110,33 @@ TEST_P(StuckTest, AnInterruptedRunEndsTheWaitForAStep) {
     EXPECT_EQ(questions, 3);
     run.tracer.kill_all();
     EXPECT_EQ(until_end(run.tracer).kind, EndKind::kKilled);
+}
+
+// The runner writes the copied bytes to a page that a stopped thread would have to serve.
+TEST(StuckAccessTest, AnAccessToAPageThatNobodyServesEndsTheTestee) {
+    TestRun run(options_for(Interception::kSeccomp), 1);
+    run.start("served-page");
+    const TimePoint deadline = limit();
+    std::optional<GuardHit> hit;
+    while (!hit) {
+        const TracerEvent event = run.tracer.wait(deadline);
+        const auto* ended = std::get_if<Ended>(&event);
+        if (ended != nullptr && ended->exit_status == kNotPermitted)
+            GTEST_SKIP() << "userfaultfd is not permitted here";
+        ASSERT_FALSE(ended != nullptr || std::holds_alternative<TimedOut>(event));
+        if (const auto* mapped = std::get_if<Mapped>(&event)) {
+            ASSERT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 33));
+        }
+        if (const auto* found = std::get_if<GuardHit>(&event)) hit = *found;
+    }
+    ASSERT_TRUE(run.tracer.freeze_all(limit()));
+    (void)run.tracer.guards().step(hit->tid);
+    const TracerTrouble trouble = next_trouble(run.tracer);
+    EXPECT_EQ(trouble.reason, TracerTrouble::Reason::not_followed);
+    EXPECT_THAT(trouble.what, HasSubstr("(userfaultfd)"));
+    const Ended ended = until_end(run.tracer);
+    EXPECT_EQ(ended.kind, EndKind::kKilled);
+    EXPECT_EQ(ended.signal, SIGKILL);
 }
 
 }  // namespace
