@@ -18,8 +18,7 @@ using tracer_testing::name_of;
 using tracer_testing::options_for;
 using tracer_testing::TestRun;
 
-constexpr int kNoRseqArea = 77;
-constexpr int kNotPermitted = 77;  // for userfaultfd
+constexpr int kNotPossibleHere = 77;  // the exit status of such a mode of the testee
 
 class StuckTest : public testing::TestWithParam<Interception> {};
 INSTANTIATE_TEST_SUITE_P(Ways, StuckTest, kBothWays, name_of);
@@ -61,7 +60,7 @@ TEST(StuckThreadTest, AThreadWithoutItsRseqAreaEndsAsACrash) {
         if (const auto* mapped = std::get_if<Mapped>(&event))
             mapping = mapping.value_or(mapped->mapping.id);
         const auto* ended = std::get_if<Ended>(&event);
-        if (ended != nullptr && ended->exit_status == kNoRseqArea)
+        if (ended != nullptr && ended->exit_status == kNotPossibleHere)
             GTEST_SKIP() << "glibc has registered no rseq area";
         ASSERT_FALSE(ended != nullptr || std::holds_alternative<TimedOut>(event));
         is_waiting = std::holds_alternative<FutexWait>(event);
@@ -121,7 +120,7 @@ TEST(StuckAccessTest, AnAccessToAPageThatNobodyServesEndsTheTestee) {
     while (!hit) {
         const TracerEvent event = run.tracer.wait(deadline);
         const auto* ended = std::get_if<Ended>(&event);
-        if (ended != nullptr && ended->exit_status == kNotPermitted)
+        if (ended != nullptr && ended->exit_status == kNotPossibleHere)
             GTEST_SKIP() << "userfaultfd is not permitted here";
         ASSERT_FALSE(ended != nullptr || std::holds_alternative<TimedOut>(event));
         if (const auto* mapped = std::get_if<Mapped>(&event)) {

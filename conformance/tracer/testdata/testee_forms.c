@@ -190,7 +190,7 @@ static void on_interruption(int number) {
         : "rdi", "rsi", "rdx", "r8", "r9", "r10", "xmm1", "cc");
 }
 
-/* Each form, or the one that argv[2] names. `is_low`: the ring is mapped below 2 GiB. */
+/* Executes all forms, or the form that argv[2] names. If `is_low`, the ring is below 2 GiB. */
 static int run_forms(char** argv, bool is_low) {
     static char handlers_stack[65536]; /* some forms have their stack in the buffer */
     const stack_t stack = {.ss_sp = handlers_stack, .ss_size = sizeof handlers_stack};
