@@ -19,8 +19,7 @@ constexpr std::uint64_t kMostAccessesOfAConsumer = 400000;
 constexpr std::uint64_t kForeignInode = 1ull << 40;
 constexpr std::size_t kSequenceAt = 16;  // in a header of every form
 constexpr int kErrorAgain = -11, kErrorTooManyFiles = -24, kErrorInterrupted = -4;
-constexpr int kErrorCancelled = -125, kErrorMessageSize = -90, kErrorBadMessage = -74,
-              kErrorTimedOut = -110;
+constexpr int kErrorCancelled = -125, kErrorMessageSize = -90, kErrorTimedOut = -110;
 
 // The consumers request different timeouts or limits, so that the test sees which one is in effect
 // (E12).
