@@ -17,7 +17,7 @@
 //
 //   engine.cc          life of a run: start, wait, kill
 //   stops.cc           classifies a stop, and calls its handler
-//   attach_service.cc  kmes_attach          map_service.cc   mmap of a served fd
+//   attach_service.cc  kmes_attach          map_service.cc   mmap, mprotect of a served fd
 //   device_service.cc  both, for buffers of the kernel module
 //   futex_watch.cc     futex calls          guards.cc        guard pages
 //   operands.cc        the operands of the next instruction
@@ -237,6 +237,10 @@ class Tracer::Engine final : private InjectionHost {
     int64_t overlay_data(Injection& injection, Thread& thread, const ServedFile& file,
                          const MapRequest& request, uint64_t address);
     void give_back_hidden(Injection& injection);
+    bool serve_protect(Thread& thread, const user_regs_struct& registers);
+    int64_t protect_for_testee(Injection& injection, uint64_t address, uint64_t length_bytes,
+                               uint64_t protection);
+    uint64_t next_change_of_protection(uint64_t address);
     MapDeviation deviation_of(const MapRequest& request, BufferId buffer) const;
     static bool is_refused(const ServedFile& file, const MapRequest& request);
     std::optional<std::vector<MapsEntry>> maps_of_testee();
@@ -259,6 +263,8 @@ class Tracer::Engine final : private InjectionHost {
     bool with_frozen_testee(const std::function<bool(Thread&)>& action);
     Thread* injectable_thread(pid_t but = 0);
     bool ensure_hidden_mapping(Injection& injection, Thread& thread, LiveMapping& mapping);
+    int64_t map_hidden(Injection& injection, Thread& thread, const ServedFile& file,
+                       const MapRequest& request);
     bool set_guards(Thread& thread, bool closed);
     bool protect(Injection& injection, const LiveMapping& mapping, uint64_t offset, uint64_t length,
                  bool closed);

@@ -411,5 +411,80 @@ TEST_P(GuardTest, ARepeatedStringInstructionStopsWhereAGuardBegins) {
     }
 }
 
+// The offsets of the accesses that the guards of the first mapping see.
+struct Protecting {
+    std::vector<uint64_t> offsets;
+    Ended ended;
+    std::string output;
+};
+
+Protecting run_protecting(Interception interception, const std::string& mode, bool is_guarded) {
+    TestRun run(options_for(interception), 1);
+    Protecting seen;
+    run.start(mode);
+    seen.ended = run.finish([&](const TracerEvent& event) {
+        // Guard both mappings of a testee that maps twice.
+        const auto* mapped = std::get_if<Mapped>(&event);
+        if (mapped != nullptr && is_guarded) {
+            EXPECT_TRUE(run.tracer.guards().add(mapped->mapping.id, 0, 33));
+        }
+        EXPECT_EQ(std::get_if<WriteFault>(&event), nullptr);
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        seen.offsets.push_back(hit->place.offset_bytes);
+        run.tracer.guards().step(hit->tid);
+    });
+    seen.output = run.tracer.output().standard_output();
+    return seen;
+}
+
+TEST_P(GuardTest, AnMprotectOfTheTesteeOpensNoGuard) {
+    for (const bool is_guarded : {false, true}) {
+        const Protecting seen = run_protecting(GetParam(), "protects-again", is_guarded);
+        EXPECT_EQ(seen.ended.exit_status, 0) << seen.ended.text;
+        EXPECT_EQ(seen.output, "metadata 0\ndata 0\nword 0\nbyte 42\n");
+        EXPECT_EQ(seen.offsets,
+                  is_guarded ? (std::vector<uint64_t>{128, 4101}) : std::vector<uint64_t>{});
+    }
+}
+
+TEST_P(GuardTest, APageThatTheTesteeClosesFaultsAsWithoutGuards) {
+    for (const bool is_guarded : {false, true}) {
+        const Protecting idle = run_protecting(GetParam(), "protects-while-idle", is_guarded);
+        EXPECT_EQ(idle.ended.exit_status, 0) << idle.ended.text;
+        EXPECT_EQ(idle.output,
+                  "closed 0\nbyte 42\nfaults 1\nbyte 42\ncall 9\nclosed page in a call 14\n"
+                  "open page in a call 0\nfaults 1\n");
+        EXPECT_EQ(idle.offsets,
+                  is_guarded ? (std::vector<uint64_t>{4101, 4101}) : std::vector<uint64_t>{});
+        const Protecting metadata = run_protecting(GetParam(), "protects-metadata", is_guarded);
+        EXPECT_EQ(metadata.ended.exit_status, 0) << metadata.ended.text;
+        EXPECT_EQ(metadata.output, "closed 0\nword 0\nfaults 0\nfaults 1\nfaults 1\n");
+    }
+}
+
+TEST_P(GuardTest, AnMprotectFailsAsWithoutGuards) {
+    for (const bool is_guarded : {false, true}) {
+        const Protecting seen = run_protecting(GetParam(), "protects-wrongly", is_guarded);
+        EXPECT_EQ(seen.ended.exit_status, 0) << seen.ended.text;
+        EXPECT_EQ(seen.output,
+                  "unaligned 22\nno bytes 0\nno such bit 22\ntoo long 12\nwritable data 13\n"
+                  "to the hole 12\nfaults 1\nwith its neighbour 0\nfaults 3\n");
+    }
+}
+
+// A guard that ends gives the page the protection that the testee wants.
+TEST_P(GuardTest, ARemovedGuardLeavesTheProtectionOfTheTestee) {
+    TestRun run(options_for(GetParam()), 1);
+    const auto mapped = run.start_guarded("protects-metadata", 0, 33);
+    ASSERT_TRUE(mapped);
+    ASSERT_TRUE(run.next<GuardHit>());  // after its mprotect
+    ASSERT_TRUE(run.tracer.guards().remove_all(mapped->mapping.id));
+    const Ended ended = run.finish();
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(run.tracer.output().standard_output(),
+              "closed 0\nword 0\nfaults 0\nfaults 1\nfaults 1\n");
+}
+
 }  // namespace
 }  // namespace kmes::conformance

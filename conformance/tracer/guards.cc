@@ -22,9 +22,10 @@ namespace kmes::conformance {
 namespace {
 
 // The protection of the page at this offset of the layout without a guard.
-uint64_t protection_of(const Mapping& mapping, const ServedFile& file, uint64_t layout_offset) {
-    if (file.is_writable(layout_offset)) return mapping.protection;
-    return (mapping.protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
+uint64_t protection_of(const LiveMapping& live, const ServedFile& file, uint64_t layout_offset) {
+    const uint64_t protection = live.protection_at(layout_offset - live.mapping.offset_bytes);
+    if (file.is_writable(layout_offset)) return protection;
+    return (protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
 }
 
 // Whether the other process sees a write of one process to this page. The page is the runner's.
@@ -80,22 +81,31 @@ bool Tracer::Engine::ensure_hidden_mapping(Injection& injection, Thread& thread,
     request.protection = live.mapping.protection;
     request.flags = live.mapping.shared ? MAP_SHARED : MAP_PRIVATE;
     request.offset_bytes = live.mapping.offset_bytes;
-    if (file.data_fd < 0) {
-        const int64_t whole = map_kernel_buffer(injection, file, request);
-        if (whole >= 0) live.hidden = static_cast<uint64_t>(whole);
-        return whole >= 0;
+    const int64_t address = file.data_fd < 0 ? map_kernel_buffer(injection, file, request)
+                                             : map_hidden(injection, thread, file, request);
+    if (address < 0) return false;
+    live.hidden = static_cast<uint64_t>(address);
+    for (const ProtectedPart& part : live.protections) {
+        if (injection.call(SYS_mprotect, live.hidden + part.begin, part.end - part.begin,
+                           part.protection) != 0)
+            return false;
     }
+    return true;
+}
+
+// Returns the address, or -errno.
+int64_t Tracer::Engine::map_hidden(Injection& injection, Thread& thread, const ServedFile& file,
+                                   const MapRequest& request) {
     const int64_t metadata_fd = open_runner_fd(injection, thread, file.metadata_fd, O_RDWR);
-    if (metadata_fd < 0) return false;
+    if (metadata_fd < 0) return metadata_fd;
     const int64_t address =
         injection.call(SYS_mmap, 0, request.length_bytes, request.protection, request.flags,
                        static_cast<uint64_t>(metadata_fd), request.offset_bytes);
     injection.call(SYS_close, static_cast<uint64_t>(metadata_fd));
-    if (address < 0) return false;
-    if (overlay_data(injection, thread, file, request, static_cast<uint64_t>(address)) < 0)
-        return false;
-    live.hidden = static_cast<uint64_t>(address);
-    return true;
+    if (address < 0) return address;
+    const int64_t overlaid =
+        overlay_data(injection, thread, file, request, static_cast<uint64_t>(address));
+    return overlaid < 0 ? overlaid : address;
 }
 
 // Executes mprotect for [offset, offset + length) of the mapping. The metadata page and the data
@@ -109,10 +119,14 @@ bool Tracer::Engine::protect(Injection& injection, const LiveMapping& live, uint
         const uint64_t layout = at + live.mapping.offset_bytes;
         const bool is_half_closed = closed && live.reads_pass && layout < file.metadata_bytes;
         const bool is_alone = layout < file.metadata_bytes && (!closed || live.reads_pass);
-        const uint64_t piece = is_alone ? kPageBytes : end - at;
-        const uint64_t protection =
-            is_half_closed ? PROT_READ
-                           : (closed ? PROT_NONE : protection_of(live.mapping, file, layout));
+        uint64_t piece = is_alone ? kPageBytes : end - at;
+        uint64_t protection = PROT_NONE;
+        if (!closed) {
+            piece = std::min(piece, live.end_of_protection(at) - at);
+            protection = protection_of(live, file, layout);
+        } else if (is_half_closed) {
+            protection = protection_of(live, file, layout) & PROT_READ;
+        }
         if (injection.call(SYS_mprotect, live.mapping.address + at, piece, protection) != 0)
             return false;
         at += piece;
@@ -254,9 +268,13 @@ void Tracer::Engine::open_inherited_guards(Thread& thread) {
 }
 
 bool Tracer::Engine::is_at_guard(const siginfo_t& info) {
-    return stepping_.uses_pages() && info.si_signo == SIGSEGV && info.si_code == SEGV_ACCERR &&
-           !mappings_.are_guards_open() &&
-           mappings_.guarded_at(reinterpret_cast<uint64_t>(info.si_addr)) != nullptr;
+    if (!stepping_.uses_pages() || info.si_signo != SIGSEGV || info.si_code != SEGV_ACCERR ||
+        mappings_.are_guards_open())
+        return false;
+    const auto address = reinterpret_cast<uint64_t>(info.si_addr);
+    const LiveMapping* const live = mappings_.guarded_at(address);
+    // (Else the testee itself has closed the page.)
+    return live != nullptr && live->permits(address, 1, PROT_READ | PROT_WRITE);
 }
 
 bool Tracer::Engine::take_guard_fault(Thread& thread, const siginfo_t& info) {
@@ -326,6 +344,11 @@ bool Tracer::Engine::report_write_fault(Thread& thread) {
                                 ? thread.signal.info.si_code == SEGV_ACCERR
                                 : buffers_.at(live->mapping.buffer).data_fd < 0;
     if (!is_refused) return false;
+    // The testee itself has made the page read-only.
+    const bool was_writable =
+        (live->mapping.protection & PROT_WRITE) != 0 &&
+        buffers_.at(live->mapping.buffer).is_writable(live->place_at(address).offset_bytes);
+    if (was_writable && !live->permits(address, 1, PROT_WRITE)) return false;
     WriteFault fault;
     fault.tid = thread.tid;
     fault.address = address;

@@ -89,6 +89,7 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
     // Any length: a munmap may cover a buffer together with its neighbours.
     trace_number(filter, SYS_munmap);
     trace_number(filter, SYS_mremap);
+    trace_number(filter, SYS_mprotect);
     trace_number(filter, SYS_sched_setaffinity);
     filter.push_back(give(SECCOMP_RET_ALLOW));
     return filter;
@@ -98,6 +99,7 @@ bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_fut
     switch (number) {
         case kAttachCallNumber:
         case SYS_exit_group:
+        case SYS_mprotect:
         case SYS_mremap:
         case SYS_munmap:
         case SYS_sched_setaffinity:

@@ -18,9 +18,9 @@ inline constexpr long kFutexWakeCall = 454;
 inline constexpr long kFutexWaitCall = 455;
 
 // Returns a filter that gives SECCOMP_RET_TRACE for
-//   kmes_attach; exit_group; what makes_task; mmap of a file or with MAP_FIXED; mremap; munmap;
-//   sched_setaffinity; and with `report_futex` futex operations on a word at offset 128 of a page,
-//   futex_waitv, restart_syscall.
+//   kmes_attach; exit_group; what makes_task; mmap of a file or with MAP_FIXED; mprotect; mremap;
+//   munmap; sched_setaffinity; and with `report_futex` futex operations on a word at offset 128 of
+//   a page, futex_waitv, restart_syscall.
 // All other calls pass. Every ring word has such an offset, so address randomisation is irrelevant.
 std::vector<sock_filter> interest_filter(bool report_futex);
 

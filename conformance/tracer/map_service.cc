@@ -2,7 +2,7 @@
 //
 // mmap of a served fd. The metadata is mapped as requested, and the data twice over the rest,
 // read-only. A metadata page that only the producer writes is read-only as well (5.1.4, 5.1.5,
-// E13). Also has the table of mappings. Knows injection and buffers.
+// E13). Also mprotect of a buffer, and the table of mappings. Knows injection and buffers.
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -16,6 +16,8 @@
 namespace kmes::conformance {
 namespace {
 
+// PROT_SEM, which glibc's headers do not have. The kernel accepts it, and does nothing with it.
+constexpr uint64_t kForSemaphores = 8;
 // For arguments of which the kernel uses only the low half.
 constexpr uint64_t kLowHalf = 0xffffffff;
 
@@ -155,6 +157,62 @@ bool Tracer::Engine::serve_map(Thread& thread, const user_regs_struct& registers
         event.mapping = mappings_.add(std::move(live)).mapping;
     }
     push(thread, std::move(event));
+    return true;
+}
+
+// The lowest address above this one where a mapping, a guard, or what the testee may write to,
+// begins or ends.
+uint64_t Tracer::Engine::next_change_of_protection(uint64_t address) {
+    const uint64_t edge = mappings_.next_edge(address);
+    const LiveMapping* const live = mappings_.at(address);
+    if (live == nullptr) return edge;
+    const uint64_t metadata = buffers_.at(live->mapping.buffer).metadata_bytes;
+    const uint64_t layout = live->place_at(address).offset_bytes;
+    for (const uint64_t change : {metadata - kPageBytes, metadata}) {
+        if (layout < change) return std::min(edge, address + change - layout);
+    }
+    return edge;
+}
+
+// Executes mprotect for a range without an edge inside. Returns 0 or -errno. Guarded pages stay
+// closed: the hidden ones get the protection, so that the kernel says whether it permits it.
+int64_t Tracer::Engine::protect_for_testee(Injection& injection, uint64_t address,
+                                           uint64_t length_bytes, uint64_t protection) {
+    LiveMapping* const live = mappings_.at(address);
+    const bool is_closed = live != nullptr && live->hidden != 0 && live->is_guarded(address);
+    const uint64_t offset = live == nullptr ? 0 : address - live->mapping.address;
+    int64_t result = 0;
+    if (!is_closed) result = injection.call(SYS_mprotect, address, length_bytes, protection);
+    if (live == nullptr || result != 0) return result;
+    if (live->hidden != 0)
+        result = injection.call(SYS_mprotect, live->hidden + offset, length_bytes, protection);
+    if (result != 0) return result;
+    live->note_protection({offset, offset + length_bytes, protection});
+    // A guard that lets reads pass depends on what the testee permits.
+    if (is_closed && live->reads_pass) protect(injection, *live, offset, length_bytes, true);
+    return 0;
+}
+
+// mprotect of a buffer, which would open the guards. The pieces are done in the order of the
+// kernel, which also ends at the first that fails. Returns false for a call that the kernel may
+// execute: of other memory, or with arguments that it refuses.
+bool Tracer::Engine::serve_protect(Thread& thread, const user_regs_struct& registers) {
+    constexpr uint64_t kKnownBits = PROT_READ | PROT_WRITE | PROT_EXEC | kForSemaphores;
+    const uint64_t address = registers.rdi;
+    const uint64_t length_bytes = whole_pages(registers.rsi);
+    const uint64_t protection = registers.rdx;
+    const uint64_t end = address + length_bytes;
+    if (address % kPageBytes != 0 || end <= address || (protection & ~kKnownBits) != 0 ||
+        !mappings_.overlaps(address, length_bytes))
+        return false;
+    Injection injection(*this, thread);
+    int64_t result = 0;
+    for (uint64_t at = address; at < end && result == 0;) {
+        const uint64_t until = std::min(end, next_change_of_protection(at));
+        result = protect_for_testee(injection, at, until - at, protection);
+        at = until;
+    }
+    if (injection.usable()) injection.finish_call(result);
     return true;
 }
 

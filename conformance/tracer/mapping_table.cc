@@ -41,6 +41,51 @@ bool LiveMapping::is_end_of_guard(uint64_t address) const {
     });
 }
 
+uint64_t LiveMapping::protection_at(uint64_t offset) const {
+    for (const ProtectedPart& part : protections) {
+        if (part.begin <= offset && offset < part.end) return part.protection;
+    }
+    return mapping.protection;
+}
+
+uint64_t LiveMapping::end_of_protection(uint64_t offset) const {
+    uint64_t end = UINT64_MAX;
+    for (const ProtectedPart& part : protections) {
+        if (part.begin > offset) end = std::min(end, part.begin);
+        if (part.end > offset) end = std::min(end, part.end);
+    }
+    return end;
+}
+
+bool LiveMapping::permits(uint64_t address, uint64_t size_bytes, uint64_t wanted) const {
+    uint64_t offset = address - mapping.address;
+    const uint64_t end = offset + std::max<uint64_t>(size_bytes, 1);
+    for (; offset < end; offset = end_of_protection(offset)) {
+        if ((protection_at(offset) & wanted) == 0) return false;
+    }
+    return true;
+}
+
+void LiveMapping::note_protection(const ProtectedPart& part) {
+    ProtectedPart added = part;
+    std::vector<ProtectedPart> all;
+    for (const ProtectedPart& old : protections) {
+        const bool is_same = old.protection == part.protection;
+        if (is_same && old.begin <= part.end && part.begin <= old.end) {
+            // A testee may open page after page. One part for each would take long to search.
+            added.begin = std::min(added.begin, old.begin);
+            added.end = std::max(added.end, old.end);
+            continue;
+        }
+        if (old.begin < part.begin)
+            all.push_back({old.begin, std::min(old.end, part.begin), old.protection});
+        if (old.end > part.end)
+            all.push_back({std::max(old.begin, part.end), old.end, old.protection});
+    }
+    all.push_back(added);
+    protections = std::move(all);
+}
+
 uint64_t LiveMapping::guarded_bytes(uint64_t address, bool is_backward) const {
     uint64_t at = (is_backward ? address - 1 : address) & ~(kPageBytes - 1);
     if (!is_guarded(at)) return 0;
@@ -129,6 +174,22 @@ bool MappingTable::overlaps(uint64_t address, uint64_t length_bytes) const {
     return std::any_of(mappings_.begin(), mappings_.end(), [=](const LiveMapping& live) {
         return live.overlaps(address, length_bytes);
     });
+}
+
+uint64_t MappingTable::next_edge(uint64_t address) const {
+    uint64_t edge = UINT64_MAX;
+    const auto consider = [&](uint64_t begin, uint64_t length_bytes) {
+        for (const uint64_t at : {begin, begin + length_bytes}) {
+            if (at > address) edge = std::min(edge, at);
+        }
+    };
+    for (const LiveMapping& live : mappings_) {
+        if (!live.live) continue;
+        consider(live.mapping.address, whole_pages(live.mapping.length_bytes));
+        for (const auto& [offset, length_bytes] : live.guards)
+            consider(live.mapping.address + offset, length_bytes);
+    }
+    return edge;
 }
 
 bool MappingTable::has_mapped(BufferId buffer, uint32_t attach_call) const {

@@ -23,6 +23,14 @@ inline uint64_t whole_pages(uint64_t length_bytes) {
     return (length_bytes + kPageBytes - 1) & ~(kPageBytes - 1);
 }
 
+// Pages of a mapping whose protection the testee has changed; [begin, end) are offsets in the
+// mapping.
+struct ProtectedPart {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    uint64_t protection = 0;
+};
+
 struct LiveMapping {
     Mapping mapping;            // the part that is still mapped
     uint64_t mapped_bytes = 0;  // the length at the mmap
@@ -34,6 +42,7 @@ struct LiveMapping {
     bool reads_pass = false;  // a guarded metadata page stops only writes
     // Offset in the mapping, length; whole pages.
     std::vector<std::pair<uint64_t, uint64_t>> guards;
+    std::vector<ProtectedPart> protections;  // disjoint
 
     bool contains(uint64_t address) const {
         return address - mapping.address < whole_pages(mapping.length_bytes);
@@ -47,6 +56,14 @@ struct LiveMapping {
     // next place where a guard begins or ends: a case that guards a page sees an access to it also
     // where the recorder guards the pages beside it. Stops counting at about 1 MiB.
     uint64_t guarded_bytes(uint64_t address, bool is_backward) const;
+    // The protection that the testee has given to the page at this offset of the mapping.
+    uint64_t protection_at(uint64_t offset) const;
+    // The first offset after this one where such a protection may change.
+    uint64_t end_of_protection(uint64_t offset) const;
+    // Whether the testee has permitted an access of a kind in `wanted` (PROT_READ | PROT_WRITE) to
+    // each of these bytes.
+    bool permits(uint64_t address, uint64_t size_bytes, uint64_t wanted) const;
+    void note_protection(const ProtectedPart& part);
     BufferPlace place_at(uint64_t address) const {
         return {mapping.buffer, mapping.id, address - mapping.address + mapping.offset_bytes};
     }
@@ -88,6 +105,8 @@ class MappingTable {
     // The address of the first guarded metadata page; 0: none.
     uint64_t guarded_metadata_page() const;
     bool overlaps(uint64_t address, uint64_t length_bytes) const;
+    // The lowest address above this one where a mapping or a guard begins or ends.
+    uint64_t next_edge(uint64_t address) const;
     // Whether the testee has mapped the buffer since that attach.
     bool has_mapped(BufferId buffer, uint32_t attach_call) const;
 

@@ -24,10 +24,10 @@ bool Tracer::Engine::may(const LiveMapping& live, uint64_t address, uint64_t siz
     const uint64_t offset = live.place_at(address).offset_bytes;
     if (is_write) {
         const ServedFile& file = buffers_.at(live.mapping.buffer);
-        return (live.mapping.protection & PROT_WRITE) != 0 && file.is_writable(offset) &&
+        return live.permits(address, size_bytes, PROT_WRITE) && file.is_writable(offset) &&
                size_bytes <= file.metadata_bytes - offset;
     }
-    return (live.mapping.protection & (PROT_READ | PROT_WRITE)) != 0;
+    return live.permits(address, size_bytes, PROT_READ | PROT_WRITE);
 }
 
 std::shared_ptr<const Code> Tracer::Engine::code_at(const Thread& thread, uint64_t address) {

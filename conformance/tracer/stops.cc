@@ -189,6 +189,8 @@ void Tracer::Engine::handle_entry(Thread& thread) {
         if (number == SYS_mmap && is_testee(thread) && (arguments[2] & PROT_EXEC) != 0)
             code_.forget();
         if (number == SYS_mmap && is_testee(thread) && serve_map(thread, *registers)) return;
+        if (number == SYS_mprotect && is_testee(thread) && serve_protect(thread, *registers))
+            return;
         if (is_testee(thread)) note_removal(thread, *registers, number, arguments);
         if (is_testee(thread) && !is_repeated) watch_futex(thread, *registers);
     }

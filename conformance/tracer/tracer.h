@@ -39,9 +39,9 @@
 // registers at a stop, with the thread's signals blocked. The kernel chooses all addresses.
 //
 // Limits:
-// - The tracer does not see futex operations of io_uring, and system calls of 32-bit code. A
-// process
-//   that such code makes with CLONE_UNTRACED is neither traced nor killed.
+// - The tracer does not see futex operations of io_uring, and system calls of 32-bit code. It does
+//   not trace or kill a process that such code makes with CLONE_UNTRACED.
+// - An mprotect of the testee opens no guard. A pkey_mprotect does.
 // - A system call that reaches guarded pages through deeper structures or by io_uring gets EFAULT.
 //   Plain pointers, iovec, the msghdr of sendmsg and futex_waitv vectors are redirected.
 // - If the testee ignores SIGSEGV, the first access to a guard resets this action to the default:

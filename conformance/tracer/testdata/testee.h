@@ -34,16 +34,17 @@ struct mode {
     const char* name;
     int (*run)(char** argv);
 };
-extern const struct mode kOtherModes[];     /* of testee_faults.c */
-extern const struct mode kProcessModes[];   /* of testee_processes.c */
-extern const struct mode kFormModes[];      /* of testee_forms.c */
-extern const struct mode kCopyModes[];      /* of testee_copies.c */
-extern const struct mode kRegisterModes[];  /* of testee_registers.c */
-extern const struct mode kSignalModes[];    /* of testee_signals.c */
-extern const struct mode kMaskModes[];      /* of testee_masks.c */
-extern const struct mode kOneCpuModes[];    /* of testee_one_cpu.c */
-extern const struct mode kStuckModes[];     /* of testee_stuck.c */
-extern const struct mode kPatchModes[];     /* of testee_patches.c */
-extern const struct mode kUserfaultModes[]; /* of testee_userfaultfd.c */
+extern const struct mode kOtherModes[];      /* of testee_faults.c */
+extern const struct mode kProcessModes[];    /* of testee_processes.c */
+extern const struct mode kFormModes[];       /* of testee_forms.c */
+extern const struct mode kCopyModes[];       /* of testee_copies.c */
+extern const struct mode kRegisterModes[];   /* of testee_registers.c */
+extern const struct mode kSignalModes[];     /* of testee_signals.c */
+extern const struct mode kMaskModes[];       /* of testee_masks.c */
+extern const struct mode kOneCpuModes[];     /* of testee_one_cpu.c */
+extern const struct mode kStuckModes[];      /* of testee_stuck.c */
+extern const struct mode kPatchModes[];      /* of testee_patches.c */
+extern const struct mode kProtectionModes[]; /* of testee_protections.c */
+extern const struct mode kUserfaultModes[];  /* of testee_userfaultfd.c */
 
 #endif
