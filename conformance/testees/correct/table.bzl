@@ -383,6 +383,22 @@ CORRECT = [
         ["POSITIONS_TOGETHER"],
     ),
 
+    # The protection of the data.
+    _c(
+        "protects-idle",
+        "Closes its data by mprotect before it sleeps, and opens them to read.",
+        "copies",
+        ["5.1.4"],
+        ["CLOSES_DATA"],
+    ),
+    _c(
+        "protects-lazily",
+        "Closes its data by mprotect before it sleeps, and opens each page when it faults there.",
+        "copies",
+        ["5.1.4"],
+        ["CLOSES_DATA", "FAULTS_OPEN_DATA"],
+    ),
+
     # Not alone in its process.
     _c(
         "with-timers",

@@ -2,12 +2,15 @@
 //
 // A thread for each CPU. COPY chooses the instructions that copy an event out of the ring. With
 // -DPOSITIONS_TOGETHER one 16-byte load reads both positions, which these processors do in one
-// piece; the positions are only a hint, because the tail is loaded again after the copy.
+// piece; the positions are only a hint, because the tail is loaded again after the copy. With
+// -DCLOSES_DATA the data have no access while the thread is idle; with -DFAULTS_OPEN_DATA too, the
+// thread opens a page when it faults there.
 #include "contract.h"
 
 #include <immintrin.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 
 #define BYTES 1
 #define REP_MOVSB 2
@@ -160,6 +163,36 @@ static void copy_out(uint8_t* to, const uint8_t* from, size_t size) {
 }
 #endif
 
+#ifdef CLOSES_DATA
+static void protect(struct one* one, int protection) {
+    if (mprotect(one->ring + METADATA_BYTES, 2 * one->capacity, protection) != 0)
+        err(1, "mprotect");
+}
+#else
+static void protect(struct one* one, int protection) {
+    (void)one, (void)protection;
+}
+#endif
+
+static _Thread_local struct one* mine;
+
+static void open_page(int number, siginfo_t* info, void* context) {
+    (void)context;
+    enum { PAGE_BYTES = 4096 };
+    uintptr_t first = (uintptr_t)mine->ring + METADATA_BYTES;
+    uintptr_t page = (uintptr_t)info->si_addr & ~(uintptr_t)(PAGE_BYTES - 1);
+    if (page - first >= 2 * mine->capacity || mprotect((void*)page, PAGE_BYTES, PROT_READ) != 0)
+        signal(number, SIG_DFL);
+}
+
+static void open_data(struct one* one) {
+#ifdef FAULTS_OPEN_DATA
+    (void)one;
+#else
+    protect(one, PROT_READ);
+#endif
+}
+
 static uint64_t word(struct one* one, int at) {
     return __atomic_load_n((uint64_t*)(one->ring + at), __ATOMIC_ACQUIRE);
 }
@@ -199,12 +232,14 @@ static bool start(struct one* one) {
     one->event = realloc(one->event, one->capacity + 64);
     one->generation = word(one, AT_GENERATION);
     one->at = word(one, AT_TAIL_POS);
+    protect(one, PROT_NONE);
     return true;
 }
 
 // Skips corrupt content by a jump to write_pos.
 static void drain(struct one* one) {
     uint64_t end, tail;
+    open_data(one);
     for (positions(one, &end, &tail); !one->over && one->at < end; positions(one, &end, &tail)) {
         if (tail > one->at) {
             one->at = tail;
@@ -234,10 +269,11 @@ static void drain(struct one* one) {
             if (write(report_fd(), text, sizeof text - 1) < 0) err(1, "write");
         }
     }
+    protect(one, PROT_NONE);
 }
 
 static void* run(void* argument) {
-    struct one* one = argument;
+    struct one* one = mine = argument;
     if (!start(one)) return NULL;
     for (;;) {
         drain(one);
@@ -266,6 +302,12 @@ int main(void) {
     if (!__builtin_cpu_supports("avx512bw")) return 77;
 #elif COPY == GATHER
     if (!__builtin_cpu_supports("avx2")) return 77;
+#endif
+    struct sigaction action = {.sa_sigaction = open_page, .sa_flags = SA_SIGINFO};
+#ifdef FAULTS_OPEN_DATA
+    if (sigaction(SIGSEGV, &action, NULL) != 0) err(1, "sigaction");
+#else
+    (void)action;
 #endif
     cpus = count_cpus();
     struct one* ones = calloc((size_t)cpus, sizeof *ones);
