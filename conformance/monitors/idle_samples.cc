@@ -154,10 +154,14 @@ void count_threads(Stage& stage, Idle& idle) {
     }
 }
 
-Idle count_now(Stage& stage, const Burner& burner) {
+// Returns nothing if the testee has ended. The stage judges that end.
+std::optional<Idle> count_now(Stage& stage, const Burner& burner) {
     const SleepClock& clock = stage.wait_log().sleep_clock();
     const std::optional<Clock::duration> used = stage.testee().processor_time();
-    if (!used) stop_unsupported("the processor time of a process cannot be read here");
+    if (!used) {
+        if (!tracing::read_status(stage.testee().tracer().testee_pid())) return std::nullopt;
+        stop_unsupported("the processor time of a process cannot be read here");
+    }
     Idle idle;
     idle.used = seconds_of(*used);
     count_threads(stage, idle);
@@ -169,11 +173,7 @@ Idle count_now(Stage& stage, const Burner& burner) {
     return idle;
 }
 
-Idle watch_idle(Stage& stage) {
-    const Burner burner;
-    const Idle before = count_now(stage, burner);
-    stage.waits().let_run(kStretchMs);
-    const Idle after = count_now(stage, burner);
+Idle difference_of(const Idle& before, const Idle& after) {
     Idle idle;
     idle.used = after.used - before.used;
     idle.burnt = after.burnt - before.burnt;
@@ -190,6 +190,16 @@ Idle watch_idle(Stage& stage) {
                                time.rests - then.rests};
     }
     return idle;
+}
+
+std::optional<Idle> watch_idle(Stage& stage) {
+    const Burner burner;
+    const std::optional<Idle> before = count_now(stage, burner);
+    if (!before) return std::nullopt;
+    stage.waits().let_run(kStretchMs);
+    const std::optional<Idle> after = count_now(stage, burner);
+    if (!after) return std::nullopt;
+    return difference_of(*before, *after);
 }
 
 // ". Evidence: most of it is in thread 1234 (its name)", or "" if no thread has used most of it.
@@ -319,7 +329,11 @@ class IdleMonitor : public Monitor {
 std::string find_idle_fault(Stage& stage) {
     constexpr int kTries = 3 * kSamples;
     IdleSamples samples;
-    for (int i = 0; i < kTries && !samples.is_over(); ++i) samples.add(watch_idle(stage));
+    for (int i = 0; i < kTries && !samples.is_over(); ++i) {
+        const std::optional<Idle> sample = watch_idle(stage);
+        if (!sample) return "";
+        samples.add(*sample);
+    }
     return samples.fault();
 }
 

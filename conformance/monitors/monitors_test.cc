@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "conformance/monitors/idle_samples.h"
 #include "conformance/monitors/run.h"
 #include "conformance/stage/stage.h"
 
@@ -102,6 +103,28 @@ TEST_F(MonitorsTest, FilesThatStayOpenAreBlamedInACaseAboutBytes) {
         return stage.finish();
     };
     expect_blame("broken_leaks-fds", replace_often, "5.1.8.3-6", "open files after every 20");
+}
+
+// On a busy machine a consumer may still run after its last record, and end in the middle.
+TEST_F(MonitorsTest, AConsumerThatEndsWhileItIsWatchedIsJudgedByItsEnd) {
+    const CaseOutcome correct = play("c_consumer", [](Stage& stage) {
+        stage.start();
+        stage.wait_asleep();
+        stage.ending().emit_ends();
+        stage.waits().exited("an exit after the ends");
+        EXPECT_EQ(find_idle_fault(stage), "");
+        return stage.ending().finish_any_exit();
+    });
+    EXPECT_EQ(correct.verdict, Verdict::pass) << correct.message;
+    const auto watch = [](Stage& stage) {
+        stage.start();
+        EXPECT_EQ(find_idle_fault(stage), "");
+        return stage.finish();
+    };
+    case_.run = watch;
+    settings_.testee = {"sh", "-c", "kill -SEGV $$"};
+    const CaseOutcome dead = run_on_stage(case_, settings_);
+    EXPECT_EQ(dead.verdict, Verdict::fail) << dead.message;
 }
 
 TEST_F(MonitorsTest, AThreadThatSpinsIsBlamedInACaseAboutBytes) {
