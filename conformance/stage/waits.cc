@@ -227,7 +227,7 @@ bool Waits::all_mapped() const {
 void Waits::mapped_unless(const std::function<bool()>& condition) {
     while_pending([&] { return !all_mapped() && !condition(); }, [] { return true; },
                   "an mmap or an R record of every buffer");
-    parts_.testee.tracer().go_apart();
+    parts_.testee.tracer().unshare_processor();
 }
 
 void Waits::mapped() {

@@ -19,7 +19,7 @@ bool Tracer::Engine::detach(TimePoint deadline) {
     for (size_t i = 0; i < mappings_.size(); ++i) release_guards(i);
     if (!freeze_all(deadline)) return false;
     const pid_t pid = tracees_.testee();
-    processor_.let_apart(tracees_.all_threads());
+    processor_.restore(tracees_.all_threads());
     // The signal is pending before the threads resume, so none executes another instruction.
     if (kill(pid, SIGSTOP) != 0) return false;
     for (auto& [tid, thread] : tracees_.threads()) {

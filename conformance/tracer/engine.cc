@@ -19,12 +19,12 @@
 #include <stdexcept>
 #include <system_error>
 
-#include "conformance/tracer/interest.h"
 #include "conformance/tracer/limited_access.h"
 #include "conformance/tracer/open_files.h"
 #include "conformance/tracer/patience.h"
 #include "conformance/tracer/resume_hook.h"
 #include "conformance/tracer/spare_file.h"
+#include "conformance/tracer/traced_calls.h"
 
 namespace kmes::conformance {
 namespace {
@@ -60,7 +60,7 @@ Tracer::Engine::Engine(TracerOptions options)
 
 Tracer::Engine::~Engine() {
     kill_all();
-    processor_.let_apart(tracees_.all_threads());
+    processor_.restore(tracees_.all_threads());
 }
 
 void Tracer::Engine::refuse_start(EndKind kind, int error, std::string text) {
@@ -86,7 +86,7 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
                                  handlers_.report_write || handlers_.call);
     keep_spare_file();
     output_.open();
-    if (options_.pin_to_one_processor) bring_together();  // the child inherits it
+    if (options_.pin_to_one_processor) share_processor();  // the child inherits it
     LaunchPlan& plan = program_.plan();
     plan.fixed_addresses = options_.fixed_addresses;
     plan.arguments = arguments;
@@ -94,7 +94,7 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
     plan.candidates = executable_candidates(arguments[0], plan.environment);
     if (options_.simulate_outer_filter) plan.outer_filter = outer_filter();
     if (program_.interception() == Interception::kSeccomp)
-        plan.filter = interest_filter(options_.report_futex);
+        plan.filter = traced_calls_filter(options_.report_futex);
     const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
     plan.standard_input = null < 0 ? -1 : fcntl(null, F_DUPFD_CLOEXEC, kLowestRunnerFd);
     close(null);
@@ -119,7 +119,7 @@ void Tracer::Engine::start(const std::vector<std::string>& arguments) {
 
 Thread& Tracer::Engine::add_thread(pid_t tid, pid_t process) {
     Thread& thread = tracees_.add(tid, process);
-    processor_.let_newborn_apart(tid);
+    processor_.restore_new_thread(tid);
     return thread;
 }
 
@@ -235,7 +235,7 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
     resume_ready();
     const TimePoint last = std::max(deadline, Clock::now());
     for (int turns = 0;; ++turns) {
-        part_if_idle();
+        unshare_if_idle();
         if (take_exceeded_limit()) note_exceeded_limit();
         if (!events_.is_empty()) {
             TracerEvent event = events_.pop();
@@ -246,7 +246,7 @@ TracerEvent Tracer::Engine::wait(TimePoint deadline) {
         if (turns > kBusyTurns && Clock::now() - kBusyLimit >= last) return TimedOut{};
         if (handle_backlog()) continue;
         // (At this point all received stops are in the threads' records.)
-        revive_lost_threads();
+        resume_lost_threads();
         if (!events_.is_empty() || handle_backlog()) continue;
         const auto received = stops_.receive(std::min(deadline, Clock::now() + kTick));
         if (stops_.is_childless()) {
@@ -285,18 +285,17 @@ std::string Tracer::Engine::read_report() {
     return output_.read_report(end_.is_over());
 }
 
-void Tracer::Engine::bring_together() {
-    if (!processor_.prolong()) processor_.bring_together(tracees_.testee_threads());
+void Tracer::Engine::share_processor() {
+    if (!processor_.prolong()) processor_.share(tracees_.testee_threads());
 }
 
-void Tracer::Engine::part_if_idle() {
-    if (processor_.is_over() && !mappings_.any_guards())
-        processor_.let_apart(tracees_.all_threads());
+void Tracer::Engine::unshare_if_idle() {
+    if (processor_.is_over() && !mappings_.any_guards()) processor_.restore(tracees_.all_threads());
 }
 
-void Tracer::Engine::go_apart() {
+void Tracer::Engine::unshare_processor() {
     processor_.end();
-    part_if_idle();
+    unshare_if_idle();
 }
 
 // A child that was born while its parent died is traced, and unknown until its first stop.

@@ -26,9 +26,9 @@
 //   string_step.cc     string operations, in bulk      torn_step.cc     reads in two parts
 //   freeze.cc          stop and resume all threads     inspect.cc       the states of threads
 //   signals.cc         masks and handlers as if there were no guards
-//   revive.cc          find stops that were lost       detach.cc        stop tracing the testee
+//   lost_stops.cc      find stops that were lost       detach.cc        stop tracing the testee
 //   report_watch.cc    writes to the report
-//   places.cc          addresses, instructions and faults, described for people
+//   descriptions.cc    addresses, instructions and faults, for people
 //
 // For the files of this folder only.
 
@@ -125,7 +125,7 @@ class Tracer::Engine final : private InjectionHost {
     void kill_all();
     bool detach(TimePoint deadline);
     bool set_wait_result(pid_t tid, int64_t result);
-    void go_apart();
+    void unshare_processor();
 
     bool guard_pages(MappingId mapping, uint64_t first_page, uint64_t page_count);
     bool release_guards(MappingId mapping);
@@ -149,7 +149,7 @@ class Tracer::Engine final : private InjectionHost {
     uint64_t syscall_instruction_of(const Thread& thread) override {
         return process_of(thread).syscall_instruction;
     }
-    void bring_together() override;
+    void share_processor() override;
     std::optional<int> wait_for_thread(pid_t tid) override;
     bool take_guard_fault(Thread& thread, const siginfo_t& info) override;
     void undo_redirect(Thread& thread, user_regs_struct& registers) override {
@@ -170,7 +170,7 @@ class Tracer::Engine final : private InjectionHost {
     Process& process_of(const Thread& thread) { return tracees_.process_of(thread); }
     void push(Thread& thread, TracerEvent event) { events_.push(thread, std::move(event)); }
     void push(TracerEvent event) { events_.push(std::move(event)); }
-    void part_if_idle();
+    void unshare_if_idle();
     void refuse_start(EndKind kind, int error, std::string text);
     bool is_interrupted() const { return handlers_.is_interrupted && handlers_.is_interrupted(); }
 
@@ -322,17 +322,17 @@ class Tracer::Engine final : private InjectionHost {
     void read_string_operands(PendingAccess& pending);
     bool emulate_string(Thread& thread, PendingAccess& pending, Torn* torn);
 
-    // --- revive.cc
+    // --- lost_stops.cc
     // The time between two searches for lost threads.
-    static constexpr auto kRevivalInterval = std::chrono::milliseconds(500);
-    static bool stands_in_a_stop(pid_t tid);
-    void revive_lost_threads();
+    static constexpr auto kLostStopInterval = std::chrono::milliseconds(500);
+    static bool is_in_a_stop(pid_t tid);
+    void resume_lost_threads();
 
     // --- inspect.cc
     ThreadState state_of(const Thread& thread, const ThreadStatus& status);
     void describe_blocked(ThreadState& state, const Thread& thread);
 
-    // --- places.cc
+    // --- descriptions.cc
     Fault describe_fault(const Thread& thread, const siginfo_t& info);
     void find_rseq_fault(Fault& fault) const;
     void note_no_return(const Thread& thread);
@@ -359,7 +359,7 @@ class Tracer::Engine final : private InjectionHost {
     AttachState attach_;
     CodeTable code_;  // of the testee
     SharedProcessor processor_;
-    TimePoint next_revival_ = {};
+    TimePoint next_search_for_lost_stops_ = {};
     uint64_t resumes_ = 0;
     ChildSignal child_signal_;  // the last: restored before all others are destroyed
 };

@@ -49,7 +49,7 @@ bool Tracer::Engine::freeze_all(TimePoint deadline) {
         if (!received) {
             is_asked_to_end = is_interrupted();
             find_zombies();
-            revive_lost_threads();
+            resume_lost_threads();
             continue;
         }
         Thread& thread = record(*received);

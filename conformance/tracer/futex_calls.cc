@@ -12,8 +12,8 @@
 #include <ctime>
 #include <vector>
 
-#include "conformance/tracer/interest.h"
 #include "conformance/tracer/memory.h"
+#include "conformance/tracer/traced_calls.h"
 
 namespace kmes::conformance::tracing {
 namespace {

@@ -37,7 +37,7 @@ bool Tracer::Engine::watch_futex(Thread& thread, const user_regs_struct& registe
         active.resume_address = registers.rip;
         std::copy(std::begin(arguments), std::end(arguments), std::begin(active.arguments));
         thread.call.wait = std::move(active);
-        go_apart();
+        unshare_processor();
         push(thread, std::move(*wait));
         return true;
     }

@@ -180,7 +180,7 @@ bool Tracer::Engine::close_guard(Thread& thread, LiveMapping& live, uint64_t off
         }
     }
     live.guards.emplace_back(offset, length);
-    bring_together();
+    share_processor();
     return true;
 }
 
@@ -214,7 +214,7 @@ bool Tracer::Engine::release_guards(MappingId id) {
             }
         }
         if (all) live.guards.clear();
-        go_apart();
+        unshare_processor();
         return all;
     });
 }

@@ -79,7 +79,7 @@ Injection::Injection(InjectionHost& host, Thread& thread)
     if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof saved_mask_, &saved_mask_) != 0) return;
     const uint64_t blocked = kAllButFaults;
     usable_ = ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) == 0;
-    host.bring_together();
+    host.share_processor();
 }
 
 Injection::~Injection() {

@@ -23,7 +23,7 @@ class InjectionHost {
     // An address of a syscall instruction in the thread's program; 0: none is known.
     virtual uint64_t syscall_instruction_of(const Thread& thread) = 0;
     // Called when the thread and the tracer begin to take turns.
-    virtual void bring_together() = 0;
+    virtual void share_processor() = 0;
     // Returns the next stop of this thread; nothing if it has ended. Keeps the stops of other
     // threads for later.
     virtual std::optional<int> wait_for_thread(pid_t tid) = 0;

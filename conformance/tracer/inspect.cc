@@ -16,9 +16,9 @@
 #include <string_view>
 
 #include "conformance/tracer/engine.h"
-#include "conformance/tracer/interest.h"
 #include "conformance/tracer/memory.h"
 #include "conformance/tracer/proc.h"
+#include "conformance/tracer/traced_calls.h"
 
 namespace kmes::conformance {
 namespace {

@@ -14,9 +14,9 @@
 #include <cstring>
 #include <vector>
 
-#include "conformance/tracer/interest.h"
 #include "conformance/tracer/memory.h"
 #include "conformance/tracer/registers.h"
+#include "conformance/tracer/traced_calls.h"
 
 namespace kmes::conformance::tracing {
 namespace {

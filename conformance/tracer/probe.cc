@@ -15,9 +15,9 @@
 #include <cstring>
 #include <mutex>
 
-#include "conformance/tracer/interest.h"
 #include "conformance/tracer/launch.h"
 #include "conformance/tracer/proc.h"
+#include "conformance/tracer/traced_calls.h"
 #include "conformance/tracer/types.h"
 
 namespace kmes::conformance::tracing {
@@ -83,7 +83,7 @@ Abilities probe(bool simulate_outer_filter) {
     Abilities abilities;
     abilities.why_not_traceable = explain_proc();
     if (!abilities.why_not_traceable.empty()) return abilities;
-    const auto filter = interest_filter(true);
+    const auto filter = traced_calls_filter(true);
     const auto outer = simulate_outer_filter ? outer_filter() : std::vector<sock_filter>{};
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {

@@ -10,7 +10,7 @@ namespace kmes::conformance::tracing {
 namespace {
 
 // Within this time after an injected call, the testee may map another buffer.
-constexpr auto kTogether = std::chrono::milliseconds(2);
+constexpr auto kSharingTime = std::chrono::milliseconds(2);
 
 // A thread with a real-time policy would keep the Tracer from its processor.
 bool may_be_moved(pid_t tid, const cpu_set_t& from) {
@@ -24,51 +24,51 @@ bool may_be_moved(pid_t tid, const cpu_set_t& from) {
 }  // namespace
 
 bool SharedProcessor::prolong() {
-    until_ = Clock::now() + kTogether;
-    return are_together_;
+    until_ = Clock::now() + kSharingTime;
+    return is_shared_;
 }
 
-void SharedProcessor::bring_together(const std::vector<pid_t>& testee_threads) {
+void SharedProcessor::share(const std::vector<pid_t>& testee_threads) {
     if (sched_getaffinity(0, sizeof everywhere_, &everywhere_) != 0 || CPU_COUNT(&everywhere_) < 2)
         return;
     int here = wanted_;
     if (here < 0 || here >= CPU_SETSIZE || !CPU_ISSET(here, &everywhere_)) here = sched_getcpu();
     if (here < 0 || here >= CPU_SETSIZE) return;
-    CPU_ZERO(&together_);
-    CPU_SET(here, &together_);
-    if (sched_setaffinity(0, sizeof together_, &together_) != 0) return;
-    are_together_ = true;
+    CPU_ZERO(&shared_);
+    CPU_SET(here, &shared_);
+    if (sched_setaffinity(0, sizeof shared_, &shared_) != 0) return;
+    is_shared_ = true;
     for (const pid_t tid : testee_threads) {
         // A thread that has chosen its processors keeps them.
         if (!independent_.contains(tid) && may_be_moved(tid, everywhere_))
-            sched_setaffinity(tid, sizeof together_, &together_);
+            sched_setaffinity(tid, sizeof shared_, &shared_);
         else
             unmoved_.push_back(tid);
     }
 }
 
-void SharedProcessor::let_apart(const std::vector<pid_t>& all_threads) {
-    if (!are_together_) return;
-    are_together_ = false;
+void SharedProcessor::restore(const std::vector<pid_t>& all_threads) {
+    if (!is_shared_) return;
+    is_shared_ = false;
     sched_setaffinity(0, sizeof everywhere_, &everywhere_);
     for (const pid_t tid : all_threads) {
-        if (std::ranges::count(unmoved_, tid) == 0) let_newborn_apart(tid);
+        if (std::ranges::count(unmoved_, tid) == 0) restore_new_thread(tid);
     }
     unmoved_.clear();
 }
 
 bool SharedProcessor::is_over() const {
-    return !to_the_end_ && are_together_ && Clock::now() >= until_;
+    return !to_the_end_ && is_shared_ && Clock::now() >= until_;
 }
 
-void SharedProcessor::let_newborn_apart(pid_t tid) {
-    if (!are_together_ && !independent_.contains(tid) && may_be_moved(tid, together_))
+void SharedProcessor::restore_new_thread(pid_t tid) {
+    if (!is_shared_ && !independent_.contains(tid) && may_be_moved(tid, shared_))
         sched_setaffinity(tid, sizeof everywhere_, &everywhere_);
 }
 
 void SharedProcessor::note_own_processors(pid_t tid) {
     if (!independent_.insert(tid).second) return;
-    if (are_together_ && may_be_moved(tid, together_))
+    if (is_shared_ && may_be_moved(tid, shared_))
         sched_setaffinity(tid, sizeof everywhere_, &everywhere_);
 }
 

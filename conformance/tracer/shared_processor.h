@@ -22,35 +22,35 @@ namespace kmes::conformance::tracing {
 
 class SharedProcessor {
   public:
-    // The processor to share; -1: the current one of the calling thread. With `to_the_end` the time
-    // together never ends by itself.
+    // The processor to share; -1: the current one of the calling thread. With `to_the_end` the
+    // sharing never ends by itself.
     SharedProcessor(int wanted, bool to_the_end) : wanted_(wanted), to_the_end_(to_the_end) {}
 
-    // Starts or prolongs the time together. Returns whether the threads are together already.
+    // Starts or prolongs the sharing. Returns whether the threads share the processor already.
     bool prolong();
     // Before: prolong() has returned false.
-    void bring_together(const std::vector<pid_t>& testee_threads);
-    // Moves everything back at once. Does nothing if it is apart already.
-    void let_apart(const std::vector<pid_t>& all_threads);
-    // The time together is over: unless pages are guarded, the caller lets everything apart.
+    void share(const std::vector<pid_t>& testee_threads);
+    // Moves all threads back at once. Does nothing if no processor is shared.
+    void restore(const std::vector<pid_t>& all_threads);
+    // The time of sharing is over: unless pages are guarded, the caller calls restore().
     bool is_over() const;
-    // Ends the time together; see is_over().
+    // Ends the time of sharing; see is_over().
     void end() { until_ = {}; }
 
     // A new thread inherits the one processor from its parent. This moves it back if the tracer
     // hears of it only after the others were moved back.
-    void let_newborn_apart(pid_t tid);
-    // The testee is about to choose the processors of a thread, which may be the one where all are
-    // together. If the call fails, the thread keeps those that it had.
+    void restore_new_thread(pid_t tid);
+    // The testee is about to choose the processors of a thread, which may be the shared one. If the
+    // call fails, the thread keeps those that it had.
     void note_own_processors(pid_t tid);
 
   private:
     int wanted_;
     bool to_the_end_;
-    bool are_together_ = false;   // testee and Tracer, on one processor
-    cpu_set_t together_ = {};     // the current or last processor that they shared; empty: none yet
+    bool is_shared_ = false;      // testee and Tracer, on one processor
+    cpu_set_t shared_ = {};       // the current or last processor that they shared; empty: none yet
     cpu_set_t everywhere_ = {};   // the processors that the thread of the Tracer may use otherwise
-    std::vector<pid_t> unmoved_;  // while the others are together
+    std::vector<pid_t> unmoved_;  // while the others share
     std::set<pid_t> independent_;  // they have chosen their processors
     TimePoint until_ = {};         // longer while pages are guarded
 };

@@ -44,8 +44,8 @@
 #include <utility>
 
 #include "conformance/tracer/engine.h"
-#include "conformance/tracer/interest.h"
 #include "conformance/tracer/memory.h"
+#include "conformance/tracer/traced_calls.h"
 
 namespace kmes::conformance {
 namespace {

@@ -9,7 +9,7 @@
 #include <algorithm>
 
 #include "conformance/tracer/engine.h"
-#include "conformance/tracer/interest.h"
+#include "conformance/tracer/traced_calls.h"
 
 namespace kmes::conformance {
 namespace {

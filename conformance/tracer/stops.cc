@@ -18,9 +18,9 @@
 #include <utility>
 
 #include "conformance/tracer/engine.h"
-#include "conformance/tracer/interest.h"
 #include "conformance/tracer/limited_access.h"
 #include "conformance/tracer/memory.h"
+#include "conformance/tracer/traced_calls.h"
 
 namespace kmes::conformance {
 namespace {
@@ -168,7 +168,7 @@ void Tracer::Engine::handle_entry(Thread& thread) {
     }
     if (handlers_.call && !is_repeated && is_testee(thread)) handlers_.call(thread.tid, number);
     if (handlers_.report_write && !is_repeated) watch_report_write(thread, number, arguments);
-    if (is_of_interest(number, arguments, options_.report_futex)) {
+    if (is_traced_call(number, arguments, options_.report_futex)) {
         if (number == kAttachCallNumber) {
             serve_attach(thread, *registers);
             return;

@@ -56,8 +56,8 @@ std::vector<Mapping> Tracer::mappings() {
 std::vector<std::pair<int, BufferId>> Tracer::open_fds() {
     return engine_->open_fds();
 }
-void Tracer::go_apart() {
-    engine_->go_apart();
+void Tracer::unshare_processor() {
+    engine_->unshare_processor();
 }
 
 void Tracer::kill_all() {

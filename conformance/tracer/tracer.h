@@ -316,7 +316,7 @@ class Tracer {
     // Ends the time in which testee and caller share one processor, for work that must run in
     // parallel. They share it while pages are guarded. They also share it for a moment after the
     // testee has mapped something, until it waits, or for 2 ms.
-    void go_apart();
+    void unshare_processor();
 
     // Kills all processes of the run and waits for them. The next wait() returns Ended. The
     // destructor does the same.

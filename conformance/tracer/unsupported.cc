@@ -59,7 +59,7 @@ std::vector<Mapping> Tracer::mappings() {
 std::vector<std::pair<int, BufferId>> Tracer::open_fds() {
     return {};
 }
-void Tracer::go_apart() {}
+void Tracer::unshare_processor() {}
 
 void Tracer::kill_all() {}
 pid_t Tracer::testee_pid() const {

@@ -2,7 +2,7 @@
 //
 // The seccomp filter, and the same rules in C++. Knows no processes.
 
-#include "conformance/tracer/interest.h"
+#include "conformance/tracer/traced_calls.h"
 
 #include <linux/audit.h>
 #include <linux/seccomp.h>
@@ -59,7 +59,7 @@ void trace_if_ring_word(std::vector<sock_filter>& filter, long number) {
 
 }  // namespace
 
-std::vector<sock_filter> interest_filter(bool report_futex) {
+std::vector<sock_filter> traced_calls_filter(bool report_futex) {
     std::vector<sock_filter> filter = {
         load_word(offsetof(seccomp_data, arch)),
         jump_if_equal(AUDIT_ARCH_X86_64, 1, 0),
@@ -95,7 +95,7 @@ std::vector<sock_filter> interest_filter(bool report_futex) {
     return filter;
 }
 
-bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_futex) {
+bool is_traced_call(long number, const uint64_t (&arguments)[6], bool report_futex) {
     switch (number) {
         case kAttachCallNumber:
         case SYS_exit_group:

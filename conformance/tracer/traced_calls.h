@@ -3,8 +3,8 @@
 // The system calls of a testee that must stop it. One form is a seccomp filter, the other a
 // function for the mode in which every call stops. Knows no processes.
 
-#ifndef CONFORMANCE_TRACER_INTEREST_H_
-#define CONFORMANCE_TRACER_INTEREST_H_
+#ifndef CONFORMANCE_TRACER_TRACED_CALLS_H_
+#define CONFORMANCE_TRACER_TRACED_CALLS_H_
 
 #include <linux/filter.h>
 
@@ -22,10 +22,10 @@ inline constexpr long kFutexWaitCall = 455;
 //   munmap; sched_setaffinity; and with `report_futex` futex operations on a word at offset 128 of
 //   a page, futex_waitv, restart_syscall.
 // All other calls pass. Every ring word has such an offset, so address randomisation is irrelevant.
-std::vector<sock_filter> interest_filter(bool report_futex);
+std::vector<sock_filter> traced_calls_filter(bool report_futex);
 
 // Returns whether the filter would stop this call.
-bool is_of_interest(long number, const uint64_t (&arguments)[6], bool report_futex);
+bool is_traced_call(long number, const uint64_t (&arguments)[6], bool report_futex);
 
 // Whether the call makes a thread or a process: clone, clone3, fork, vfork.
 bool makes_task(long number);
@@ -39,4 +39,4 @@ std::vector<sock_filter> outer_filter();
 
 }  // namespace kmes::conformance::tracing
 
-#endif  // CONFORMANCE_TRACER_INTEREST_H_
+#endif  // CONFORMANCE_TRACER_TRACED_CALLS_H_

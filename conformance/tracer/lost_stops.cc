@@ -12,16 +12,16 @@
 
 namespace kmes::conformance {
 
-bool Tracer::Engine::stands_in_a_stop(pid_t tid) {
+bool Tracer::Engine::is_in_a_stop(pid_t tid) {
     const auto status = read_status(tid);
     return status && status->state == 't';
 }
 
 // Checks every thread from time to time. All received stops must have been recorded. A thread is
 // lost if it is stopped, has no stop to receive, and is recorded as running.
-void Tracer::Engine::revive_lost_threads() {
-    if (end_.is_over() || Clock::now() < next_revival_) return;
-    next_revival_ = Clock::now() + kRevivalInterval;
+void Tracer::Engine::resume_lost_threads() {
+    if (end_.is_over() || Clock::now() < next_search_for_lost_stops_) return;
+    next_search_for_lost_stops_ = Clock::now() + kLostStopInterval;
     for (auto& [tid, thread] : tracees_.threads()) {
         if (thread.is_zombie || thread.is_in_group_stop) continue;
         if (thread.stopped) {
@@ -31,7 +31,7 @@ void Tracer::Engine::revive_lost_threads() {
                                         (thread.in_backlog ? "in the backlog" : "handled")});
             continue;
         }
-        if (!stands_in_a_stop(tid)) continue;
+        if (!is_in_a_stop(tid)) continue;
         // The thread may have stopped just now.
         int status = 0;
         if (waitpid(tid, &status, __WALL | __WNOTHREAD | WNOHANG) == tid) {

@@ -26,7 +26,7 @@ std::vector<int> processors_of(pid_t tid) {
     return processors;
 }
 
-class TogetherTest : public testing::TestWithParam<Interception> {
+class SharedProcessorTest : public testing::TestWithParam<Interception> {
   protected:
     void SetUp() override {
         if (all_.size() < 2) GTEST_SKIP() << "this machine gives the test one processor";
@@ -47,16 +47,16 @@ class TogetherTest : public testing::TestWithParam<Interception> {
     MappingId mapping_ = 0;
     std::optional<TestRun> run_;
 };
-INSTANTIATE_TEST_SUITE_P(Ways, TogetherTest, kBothWays, name_of);
+INSTANTIATE_TEST_SUITE_P(Ways, SharedProcessorTest, kBothWays, name_of);
 
-TEST_P(TogetherTest, OnOneProcessorWhilePagesAreGuarded) {
-    run_->tracer.go_apart();
+TEST_P(SharedProcessorTest, OnOneProcessorWhilePagesAreGuarded) {
+    run_->tracer.unshare_processor();
     expect_all_on(all_);
     ASSERT_TRUE(run_->tracer.guards().add(mapping_, 0, 1));
     const std::vector<int> one = processors_of(0);
     EXPECT_EQ(one.size(), 1u);
     expect_all_on(one);
-    run_->tracer.go_apart();
+    run_->tracer.unshare_processor();
     expect_all_on(one);
     // Threads created under guards are moved with the others.
     std::map<pid_t, int> hits;
@@ -71,16 +71,16 @@ TEST_P(TogetherTest, OnOneProcessorWhilePagesAreGuarded) {
     expect_all_on(all_);
 }
 
-TEST_P(TogetherTest, UntilItWaits) {
+TEST_P(SharedProcessorTest, UntilItWaits) {
     ASSERT_TRUE(run_->next<FutexWait>());
     static_cast<void>(run_->tracer.wait(Clock::now() + std::chrono::milliseconds(1)));
     expect_all_on(all_);
 }
 
-TEST_P(TogetherTest, AThreadThatHasChosenItsProcessorKeepsIt) {
-    run_->tracer.go_apart();
+TEST_P(SharedProcessorTest, AThreadThatHasChosenItsProcessorKeepsIt) {
+    run_->tracer.unshare_processor();
     ASSERT_TRUE(run_->next<FutexWait>());
-    run_->tracer.go_apart();
+    run_->tracer.unshare_processor();
     const pid_t chooser = run_->tracer.testee_pid();
     for (const int chosen : {all_[0], all_[1]}) {
         cpu_set_t set;
@@ -96,7 +96,7 @@ TEST_P(TogetherTest, AThreadThatHasChosenItsProcessorKeepsIt) {
 }
 
 // A thread may choose the processor that all share at that moment.
-TEST_P(TogetherTest, AThreadKeepsTheCommonProcessorIfItHasChosenIt) {
+TEST_P(SharedProcessorTest, AThreadKeepsTheCommonProcessorIfItHasChosenIt) {
     run_.reset();
     TestRun run(options_for(GetParam()));
     run.start("chooses-its-processor");
@@ -111,7 +111,7 @@ TEST_P(TogetherTest, AThreadKeepsTheCommonProcessorIfItHasChosenIt) {
     EXPECT_EQ(processors_of(run.tracer.testee_pid()), one);
 }
 
-TEST_P(TogetherTest, TheRunnersThreadIsFreeAfterTheRun) {
+TEST_P(SharedProcessorTest, TheRunnersThreadIsFreeAfterTheRun) {
     ASSERT_TRUE(run_->tracer.guards().add(mapping_, 0, 1));
     EXPECT_EQ(processors_of(0).size(), 1u);
     run_.reset();
