@@ -71,7 +71,7 @@ static int mode_hide_syscall_instruction(char** argv) {
     memcpy(&call, &page, sizeof call);
     say("unmapped", call(SYS_munmap, other, kPage));
     /* With a filter, the tracer does not see this call. */
-    mprotect(page, kPage, PROT_NONE);
+    syscall(SYS_pkey_mprotect, page, kPage, PROT_NONE, -1);
     say("hidden", 0);
     for (;;) pause();
     return 0;
