@@ -64,7 +64,7 @@ static KMES_ALWAYS_INLINE int load_positions(struct kmes_reader* reader, __u64* 
  * Otherwise the read position moves to the tail. DATA_FENCE pairs with TAIL_FENCE (E4): the data is
  * read before the tail.
  */
-static KMES_ALWAYS_INLINE bool is_whole(struct kmes_reader* reader) {
+static KMES_ALWAYS_INLINE bool recheck_tail(struct kmes_reader* reader) {
     __u64 tail_pos;
 
     kmes_fence_acquire(KMES_ORDER_DATA_FENCE);
@@ -91,7 +91,7 @@ static void read_header(const struct kmes_reader* reader, __u64 pos,
 
 /*
  * 5.1.8.1 steps 1 to 4 for the header alone. The header is sound, so its lengths are safe to use
- * (E7). It may be torn until is_whole returns true.
+ * (E7). It may be torn until recheck_tail returns true.
  */
 static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
                                          struct kmes_event_header* header, __u64* available_bytes) {
@@ -107,7 +107,7 @@ static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
             if (KMES_LIKELY(kmes_event_check(header, *available_bytes) == KMES_EVENT_IS_SOUND))
                 return KMES_READ_EVENT;
         }
-        if (!is_whole(reader)) continue;
+        if (!recheck_tail(reader)) continue;
         reader->statistics.corrupt++;
         if (reader->config.stop_on_corrupt)
             reader->stopped = true;
@@ -119,7 +119,7 @@ static KMES_ALWAYS_INLINE int find_event(struct kmes_reader* reader,
 /*
  * Returns the number of the oldest event, as a read would find it, and 0 if there is none or its
  * content is impossible. *write_pos: the value that was loaded last. Each load of write_pos comes
- * before the one of the tail, as in find_event (E26), and the fence is that of is_whole (E4).
+ * before the one of the tail, as in find_event (E26), and the fence is that of recheck_tail (E4).
  */
 static __u64 find_oldest(const struct kmes_reader* reader, __u64* write_pos) {
     __u64 pos = reader->read_pos;
@@ -201,7 +201,7 @@ int kmes_reader_next(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
         if (found != KMES_READ_EVENT) return found;
         fits = header.event_size <= buffer_bytes;
         if (fits) read_data(reader, buffer, header.event_size);
-        if (!is_whole(reader)) continue;
+        if (!recheck_tail(reader)) continue;
         if (!is_newer(reader, header.sequence)) {
             pass_not_newer(reader, header.event_size);
             continue;
@@ -228,7 +228,7 @@ int kmes_reader_peek(struct kmes_reader* reader, struct kmes_event_view* view) {
         reader->peeked_bytes = 0;
         if (found != KMES_READ_EVENT) return found;
         if (!is_newer(reader, header.sequence)) {
-            if (is_whole(reader)) pass_not_newer(reader, header.event_size);
+            if (recheck_tail(reader)) pass_not_newer(reader, header.event_size);
             continue;
         }
         fill_view(reader, view, &header,
@@ -241,7 +241,7 @@ int kmes_reader_peek(struct kmes_reader* reader, struct kmes_event_view* view) {
 
 bool kmes_reader_peek_is_whole(struct kmes_reader* reader) {
     if (!reader->peeked_bytes) return false;
-    if (is_whole(reader)) return true;
+    if (recheck_tail(reader)) return true;
     reader->peeked_bytes = 0;
     return false;
 }
@@ -279,7 +279,7 @@ static __u64 copy_and_keep(struct kmes_reader* reader, __u8* buffer, __u64 bytes
     __u64 passed;
 
     read_data(reader, buffer, bytes);
-    if (!is_whole(reader) && reader->read_pos - from >= bytes) return 0;
+    if (!recheck_tail(reader) && reader->read_pos - from >= bytes) return 0;
     passed = reader->read_pos - from; /* the tail is a boundary: an event begins there */
     kmes_data_is_valid(reader->shared.data, reader->read_pos, bytes - passed,
                        KMES_ORDER_VALID_DATA);
@@ -297,7 +297,7 @@ int kmes_reader_bulk(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
 
         if (found != KMES_READ_EVENT) return found;
         if (header.event_size > buffer_bytes) {
-            if (!is_whole(reader)) continue;
+            if (!recheck_tail(reader)) continue;
             if (!is_newer(reader, header.sequence)) {
                 pass_not_newer(reader, header.event_size);
                 continue;

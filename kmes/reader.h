@@ -174,8 +174,9 @@ int kmes_reader_next(struct kmes_reader* reader, void* buffer, __u64 buffer_byte
  */
 int kmes_reader_peek(struct kmes_reader* reader, struct kmes_event_view* view);
 
-/* True if the event of kmes_reader_peek has not been overwritten so far. Consumes nothing. The
- * caller may repeat it. */
+/* Checks the event of kmes_reader_peek once more. True: it has not been overwritten so far, and the
+ * caller may check it again. False: it was overwritten, or there is none. The peek is over then,
+ * and reading continues at the tail. */
 bool kmes_reader_peek_is_whole(struct kmes_reader* reader);
 
 /* Ends a peek. True: the event was not overwritten so far. It is consumed and counts as delivered.

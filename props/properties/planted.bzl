@@ -130,7 +130,8 @@ PLANTED = [
     dict(
         name = "no_second_load_of_the_tail",
         file = "consumer.c",
-        text = "        if (!is_whole(reader)) continue;\n" + _NOT_NEWER + "        if (!fits) {",
+        text = "        if (!recheck_tail(reader)) continue;\n" + _NOT_NEWER +
+               "        if (!fits) {",
         instead = _NOT_NEWER + "        if (!fits) {",
         property = "torn",
         steps = 7,

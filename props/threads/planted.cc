@@ -31,7 +31,7 @@ constexpr const char* kStandIn =
 const std::vector<Plant> kPlants = {
     {KMES_ORDER_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, "move_tail", kSelf},
     {KMES_ORDER_TAIL, Fault::kRelaxed, Profile::kLaps, Finder::kNobody, "", kTailIsBacked},
-    {KMES_ORDER_TAIL_FENCE, Fault::kDropped, Profile::kLaps, Finder::kTsan, "is_whole",
+    {KMES_ORDER_TAIL_FENCE, Fault::kDropped, Profile::kLaps, Finder::kTsan, "recheck_tail",
      "a reader loads bytes written after a tail, and the store of that tail is not ordered "
      "before RECHECK_TAIL"},
     {KMES_ORDER_TAIL_FENCE, Fault::kReordered, Profile::kLaps, Finder::kPayloadCheck, "",
@@ -72,11 +72,11 @@ const std::vector<Plant> kPlants = {
     {KMES_ORDER_LOAD_TAIL, Fault::kRelaxed, Profile::kLaps, Finder::kNobody, "", kTailIsBacked},
     {KMES_ORDER_READ_DATA, Fault::kPlain, Profile::kLaps, Finder::kTsan, "kmes_copy_out",
      "the torn read is a race, although RECHECK_TAIL catches it"},
-    {KMES_ORDER_DATA_FENCE, Fault::kDropped, Profile::kLaps, Finder::kTsan, "is_whole",
+    {KMES_ORDER_DATA_FENCE, Fault::kDropped, Profile::kLaps, Finder::kTsan, "recheck_tail",
      "RECHECK_TAIL is not ordered after the tail under which the loaded bytes were written (E4)"},
     {KMES_ORDER_DATA_FENCE, Fault::kReordered, Profile::kLaps, Finder::kPayloadCheck, "",
      "the reader accepts a tail that is older than the bytes (E4)"},
-    {KMES_ORDER_RECHECK_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, "is_whole", kSelf},
+    {KMES_ORDER_RECHECK_TAIL, Fault::kPlain, Profile::kLaps, Finder::kTsan, "recheck_tail", kSelf},
     {KMES_ORDER_RECHECK_TAIL, Fault::kSkipped, Profile::kLaps, Finder::kPayloadCheck, "",
      "every access is ordered, but the bytes are torn"},
     {KMES_ORDER_LOAD_GENERATION, Fault::kPlain, Profile::kResizes, Finder::kTsan, "retire", kSelf},

@@ -106,7 +106,7 @@ std::string core_frame(const std::string& output, std::size_t at) {
     return "a place outside of the core";
 }
 
-// "race of is_whole (kmes/consumer.c:63:5) with move_tail (kmes/producer.c:82:5)"
+// "race of recheck_tail (kmes/consumer.c:63:5) with move_tail (kmes/producer.c:82:5)"
 std::string tsan_summary(const std::string& output) {
     const std::size_t report = output.find("WARNING: ThreadSanitizer: data race");
     const std::size_t before = output.find("\n\n  Previous", report);
