@@ -213,7 +213,7 @@ impl<P: Platform> Peek<'_, P> {
     /// meanwhile; discard what was made of it, and search for the next one.
     #[must_use]
     pub fn release(self) -> bool {
-        let is_whole = self.reader.is_whole();
+        let is_whole = self.reader.recheck_tail();
         if is_whole {
             self.reader.deliver(&self.header);
         }
@@ -300,7 +300,7 @@ impl<P: Platform> Reader<P> {
                 Some(header) => header,
                 None => break,
             };
-            if !self.is_whole() {
+            if !self.recheck_tail() {
                 continue;
             }
             if header.sequence >= sequence {
@@ -330,13 +330,13 @@ impl<P: Platform> Reader<P> {
             };
             let size = header.event_size as usize;
             if size > buffer.len() {
-                if self.is_whole() {
+                if self.recheck_tail() {
                     return Err(Error::TooSmall(size));
                 }
                 continue;
             }
             self.ring().data(self.read_pos, header.event_size).copy_to(&mut buffer[..size]);
-            if !self.is_whole() {
+            if !self.recheck_tail() {
                 continue;
             }
             let lost_before = self.lost_before(header.sequence);
@@ -469,7 +469,7 @@ impl<P: Platform> Reader<P> {
                     return Ok(Some(header));
                 }
                 // E21: an older buffer, or an earlier reader, had it, too.
-                Some(header) if self.is_whole() => self.read_pos += header.event_size,
+                Some(header) if self.recheck_tail() => self.read_pos += header.event_size,
                 Some(_) => {}
                 None if self.follow_generation()? => {}
                 None => return Ok(None),
@@ -478,7 +478,7 @@ impl<P: Platform> Reader<P> {
     }
 
     /// 5.1.8.1 steps 1 to 4 in this buffer: the header of the next event. Its sizes are sound (E7);
-    /// its content is to be believed once is_whole() was true. After every move of read_pos it
+    /// its content is to be believed once recheck_tail() was true. After every move of read_pos it
     /// begins with write_pos again: the tail may have come as far as that (E20).
     fn load_header(&mut self) -> Result<Option<Header>, Error> {
         loop {
@@ -502,7 +502,7 @@ impl<P: Platform> Reader<P> {
             if let Some(header) = at.and_then(Header::of) {
                 return Ok(Some(header));
             }
-            if self.is_whole() {
+            if self.recheck_tail() {
                 self.statistics.corrupt += 1;
                 self.is_stopped = self.options.stop_on_corrupt;
                 self.read_pos = write_pos; // never back, never a loop
@@ -512,7 +512,7 @@ impl<P: Platform> Reader<P> {
 
     /// 5.1.8.1 step 5: nothing from the read position on was overwritten until now. Else the read
     /// position moves to the tail.
-    fn is_whole(&mut self) -> bool {
+    fn recheck_tail(&mut self) -> bool {
         let tail_pos = self.ring().tail_pos_after_data();
         if tail_pos <= self.read_pos {
             return true;
@@ -699,7 +699,7 @@ impl Attached {
     }
 
     /// The number of the oldest event, None if its content is impossible, and write_pos. The order
-    /// of the loads is that of [`Reader::load_header`] and [`Reader::is_whole`].
+    /// of the loads is that of [`Reader::load_header`] and [`Reader::recheck_tail`].
     fn oldest(&self, mut from: u64) -> (Option<u64>, u64) {
         loop {
             let write_pos = self.ring.write_pos();
