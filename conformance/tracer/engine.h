@@ -17,7 +17,7 @@
 //
 //   engine.cc          life of a run: start, wait, kill
 //   stops.cc           classifies a stop, and calls its handler
-//   attach_service.cc  kmes_attach          map_service.cc   mmap, mprotect of a served fd
+//   attach_service.cc  kmes_attach          map_service.cc   mmap, mprotect of a buffer
 //   device_service.cc  both, for buffers of the kernel module
 //   futex_watch.cc     futex calls          guards.cc        guard pages
 //   operands.cc        the operands of the next instruction

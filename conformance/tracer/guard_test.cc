@@ -463,6 +463,40 @@ TEST_P(GuardTest, APageThatTheTesteeClosesFaultsAsWithoutGuards) {
     }
 }
 
+// Each page is one access: it faults, is opened, and the instruction continues there.
+TEST_P(GuardTest, AStringInstructionIsOneAccessForEachPageThatTheTesteeOpens) {
+    for (const bool is_guarded : {false, true}) {
+        const Protecting seen = run_protecting(GetParam(), "protects-pages", is_guarded);
+        EXPECT_EQ(seen.ended.exit_status, 0) << seen.ended.text;
+        EXPECT_EQ(seen.output, "closed 0\nbyte 42\nfaults 3\n");
+        EXPECT_EQ(seen.offsets, is_guarded ? (std::vector<uint64_t>{4096, 8192, 12288})
+                                           : std::vector<uint64_t>{});
+    }
+}
+
+TEST_P(GuardTest, AnExecutablePageIsReadableAsWithoutGuards) {
+    const Protecting plain = run_protecting(GetParam(), "protects-for-execution", false);
+    const Protecting guarded = run_protecting(GetParam(), "protects-for-execution", true);
+    EXPECT_EQ(guarded.ended.exit_status, 0) << guarded.ended.text;
+    EXPECT_EQ(guarded.output, plain.output);
+    EXPECT_EQ(guarded.offsets, (std::vector<uint64_t>{4101}));
+}
+
+// The hidden mapping is as long as what is left. Its neighbours keep their protection.
+TEST_P(GuardTest, AGuardAfterAnMprotectAndAMunmapHarmsNoOtherMemory) {
+    TestRun run(options_for(GetParam()), 6);
+    std::vector<Mapping> all;
+    run.start("protects-and-cuts");
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        if (const auto* mapped = std::get_if<Mapped>(&event)) all.push_back(mapped->mapping);
+        if (std::holds_alternative<FutexWait>(event)) {
+            EXPECT_TRUE(run.tracer.guards().add(all.front().id, 2, 1));
+        }
+    });
+    EXPECT_EQ(ended.exit_status, 0) << ended.text;
+    EXPECT_EQ(run.tracer.output().standard_output(), "protected 0\ncut 0\nfaults 0\n");
+}
+
 TEST_P(GuardTest, AnMprotectFailsAsWithoutGuards) {
     for (const bool is_guarded : {false, true}) {
         const Protecting seen = run_protecting(GetParam(), "protects-wrongly", is_guarded);

@@ -25,7 +25,8 @@ namespace {
 uint64_t protection_of(const LiveMapping& live, const ServedFile& file, uint64_t layout_offset) {
     const uint64_t protection = live.protection_at(layout_offset - live.mapping.offset_bytes);
     if (file.is_writable(layout_offset)) return protection;
-    return (protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
+    const uint64_t read = (protection & (PROT_READ | PROT_WRITE)) != 0 ? PROT_READ : PROT_NONE;
+    return read | (protection & PROT_EXEC);
 }
 
 // Whether the other process sees a write of one process to this page. The page is the runner's.
@@ -84,12 +85,14 @@ bool Tracer::Engine::ensure_hidden_mapping(Injection& injection, Thread& thread,
     const int64_t address = file.data_fd < 0 ? map_kernel_buffer(injection, file, request)
                                              : map_hidden(injection, thread, file, request);
     if (address < 0) return false;
-    live.hidden = static_cast<uint64_t>(address);
     for (const ProtectedPart& part : live.protections) {
-        if (injection.call(SYS_mprotect, live.hidden + part.begin, part.end - part.begin,
-                           part.protection) != 0)
-            return false;
+        if (injection.call(SYS_mprotect, static_cast<uint64_t>(address) + part.begin,
+                           part.end - part.begin, part.protection) == 0)
+            continue;
+        injection.call(SYS_munmap, static_cast<uint64_t>(address), live.hidden_bytes);
+        return false;
     }
+    live.hidden = static_cast<uint64_t>(address);
     return true;
 }
 
@@ -105,7 +108,9 @@ int64_t Tracer::Engine::map_hidden(Injection& injection, Thread& thread, const S
     if (address < 0) return address;
     const int64_t overlaid =
         overlay_data(injection, thread, file, request, static_cast<uint64_t>(address));
-    return overlaid < 0 ? overlaid : address;
+    if (overlaid >= 0) return address;
+    injection.call(SYS_munmap, static_cast<uint64_t>(address), request.length_bytes);
+    return overlaid;
 }
 
 // Executes mprotect for [offset, offset + length) of the mapping. The metadata page and the data
@@ -125,7 +130,7 @@ bool Tracer::Engine::protect(Injection& injection, const LiveMapping& live, uint
             piece = std::min(piece, live.end_of_protection(at) - at);
             protection = protection_of(live, file, layout);
         } else if (is_half_closed) {
-            protection = protection_of(live, file, layout) & PROT_READ;
+            protection = protection_of(live, file, layout) & ~uint64_t{PROT_WRITE};
         }
         if (injection.call(SYS_mprotect, live.mapping.address + at, piece, protection) != 0)
             return false;
@@ -271,10 +276,7 @@ bool Tracer::Engine::is_at_guard(const siginfo_t& info) {
     if (!stepping_.uses_pages() || info.si_signo != SIGSEGV || info.si_code != SEGV_ACCERR ||
         mappings_.are_guards_open())
         return false;
-    const auto address = reinterpret_cast<uint64_t>(info.si_addr);
-    const LiveMapping* const live = mappings_.guarded_at(address);
-    // (Else the testee itself has closed the page.)
-    return live != nullptr && live->permits(address, 1, PROT_READ | PROT_WRITE);
+    return mappings_.has_guard_for_load(reinterpret_cast<uint64_t>(info.si_addr));
 }
 
 bool Tracer::Engine::take_guard_fault(Thread& thread, const siginfo_t& info) {

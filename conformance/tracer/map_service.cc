@@ -179,18 +179,18 @@ uint64_t Tracer::Engine::next_change_of_protection(uint64_t address) {
 int64_t Tracer::Engine::protect_for_testee(Injection& injection, uint64_t address,
                                            uint64_t length_bytes, uint64_t protection) {
     LiveMapping* const live = mappings_.at(address);
-    const bool is_closed = live != nullptr && live->hidden != 0 && live->is_guarded(address);
+    const bool is_guard = live != nullptr && live->hidden != 0 && live->is_guarded(address);
     const uint64_t offset = live == nullptr ? 0 : address - live->mapping.address;
     int64_t result = 0;
-    if (!is_closed) result = injection.call(SYS_mprotect, address, length_bytes, protection);
+    if (!is_guard) result = injection.call(SYS_mprotect, address, length_bytes, protection);
     if (live == nullptr || result != 0) return result;
     if (live->hidden != 0)
         result = injection.call(SYS_mprotect, live->hidden + offset, length_bytes, protection);
     if (result != 0) return result;
     live->note_protection({offset, offset + length_bytes, protection});
     // A guard that lets reads pass depends on what the testee permits.
-    if (is_closed && live->reads_pass) protect(injection, *live, offset, length_bytes, true);
-    return 0;
+    const bool depends = is_guard && live->reads_pass;
+    return !depends || protect(injection, *live, offset, length_bytes, true) ? 0 : -ENOMEM;
 }
 
 // mprotect of a buffer, which would open the guards. The pieces are done in the order of the

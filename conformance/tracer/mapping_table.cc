@@ -4,12 +4,36 @@
 
 #include "conformance/tracer/mapping_table.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include <algorithm>
 
 namespace kmes::conformance::tracing {
 namespace {
 
 constexpr uint64_t kMostGuardedBytes = uint64_t{1} << 20;
+
+// Whether a string operation at these two neighbouring pages is two accesses.
+bool is_border(const LiveMapping& live, uint64_t before, uint64_t page) {
+    const uint64_t readable = readable_protections();
+    return live.is_end_of_guard(std::max(before, page)) ||
+           live.permits(before, 1, readable) != live.permits(page, 1, readable);
+}
+
+// Whether the kernel, which reads with the rights of this thread, can read a page that is only
+// executable.
+bool can_read_executable_page() {
+    int pipe_ends[2];
+    void* const page = mmap(nullptr, kPageBytes, PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED || pipe2(pipe_ends, O_CLOEXEC | O_NONBLOCK) != 0) return false;
+    const bool can_read = write(pipe_ends[1], page, 1) == 1;
+    close(pipe_ends[0]);
+    close(pipe_ends[1]);
+    munmap(page, kPageBytes);
+    return can_read;
+}
 
 // The end of the file mappings that follow this address without a gap.
 uint64_t end_of_files(const std::vector<MapsEntry>& maps, uint64_t address) {
@@ -22,6 +46,12 @@ uint64_t end_of_files(const std::vector<MapsEntry>& maps, uint64_t address) {
 }
 
 }  // namespace
+
+uint64_t readable_protections() {
+    static const uint64_t protections =
+        PROT_READ | PROT_WRITE | (can_read_executable_page() ? PROT_EXEC : PROT_NONE);
+    return protections;
+}
 
 bool LiveMapping::overlaps(uint64_t address, uint64_t length_bytes) const {
     return live && address < mapping.address + whole_pages(mapping.length_bytes) &&
@@ -90,12 +120,13 @@ uint64_t LiveMapping::guarded_bytes(uint64_t address, bool is_backward) const {
     uint64_t at = (is_backward ? address - 1 : address) & ~(kPageBytes - 1);
     if (!is_guarded(at)) return 0;
     if (is_backward) {
-        while (address - at < kMostGuardedBytes && !is_end_of_guard(at)) at -= kPageBytes;
+        while (address - at < kMostGuardedBytes && !is_border(*this, at, at - kPageBytes))
+            at -= kPageBytes;
         return address - at;
     }
     do {
         at += kPageBytes;
-    } while (at - address < kMostGuardedBytes && !is_end_of_guard(at));
+    } while (at - address < kMostGuardedBytes && !is_border(*this, at - kPageBytes, at));
     return at - address;
 }
 
@@ -104,6 +135,9 @@ void LiveMapping::cut_off_at(uint64_t address) {
     mapping.length_bytes = length;
     std::erase_if(guards, [length](const auto& guard) { return guard.first >= length; });
     for (auto& [offset, bytes] : guards) bytes = std::min(bytes, length - offset);
+    const uint64_t end = whole_pages(length);
+    std::erase_if(protections, [end](const ProtectedPart& part) { return part.begin >= end; });
+    for (ProtectedPart& part : protections) part.end = std::min(part.end, end);
 }
 
 const LiveMapping& MappingTable::add(LiveMapping mapping) {
@@ -190,6 +224,11 @@ uint64_t MappingTable::next_edge(uint64_t address) const {
             consider(live.mapping.address + offset, length_bytes);
     }
     return edge;
+}
+
+bool MappingTable::has_guard_for_load(uint64_t address) {
+    const LiveMapping* const live = guarded_at(address);
+    return live != nullptr && live->permits(address, 1, readable_protections());
 }
 
 bool MappingTable::has_mapped(BufferId buffer, uint32_t attach_call) const {

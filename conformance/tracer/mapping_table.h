@@ -19,6 +19,10 @@
 
 namespace kmes::conformance::tracing {
 
+// Returns the protections with which a page can be read. PROT_EXEC is one of them on a machine
+// without protection keys.
+uint64_t readable_protections();
+
 inline uint64_t whole_pages(uint64_t length_bytes) {
     return (length_bytes + kPageBytes - 1) & ~(kPageBytes - 1);
 }
@@ -54,14 +58,15 @@ struct LiveMapping {
     bool is_end_of_guard(uint64_t address) const;
     // Returns the number of guarded bytes from `address` on (`is_backward`: before it), up to the
     // next place where a guard begins or ends: a case that guards a page sees an access to it also
-    // where the recorder guards the pages beside it. Stops counting at about 1 MiB.
+    // where the recorder guards the pages beside it. Also up to a page that the testee has closed,
+    // or opened. Stops counting at about 1 MiB.
     uint64_t guarded_bytes(uint64_t address, bool is_backward) const;
     // The protection that the testee has given to the page at this offset of the mapping.
     uint64_t protection_at(uint64_t offset) const;
     // The first offset after this one where such a protection may change.
     uint64_t end_of_protection(uint64_t offset) const;
-    // Whether the testee has permitted an access of a kind in `wanted` (PROT_READ | PROT_WRITE) to
-    // each of these bytes.
+    // Whether the testee has given each of these bytes one of the protections in `wanted`
+    // (readable_protections(), PROT_WRITE).
     bool permits(uint64_t address, uint64_t size_bytes, uint64_t wanted) const;
     void note_protection(const ProtectedPart& part);
     BufferPlace place_at(uint64_t address) const {
@@ -73,6 +78,7 @@ struct LiveMapping {
     void end() {
         live = false;
         guards.clear();
+        protections.clear();
     }
 };
 
@@ -93,6 +99,8 @@ class MappingTable {
     LiveMapping* find_live(MappingId id);
     LiveMapping* at(uint64_t address);
     LiveMapping* guarded_at(uint64_t address);
+    // Whether a guard stops a load there. In a page that the testee has closed, the load faults.
+    bool has_guard_for_load(uint64_t address);
     // The last removed mapping that contained this address.
     const LiveMapping* removed_at(uint64_t address) const;
     // The place of an address in a mapping, or in the second mapping of the same buffer.

@@ -27,7 +27,7 @@ bool Tracer::Engine::may(const LiveMapping& live, uint64_t address, uint64_t siz
         return live.permits(address, size_bytes, PROT_WRITE) && file.is_writable(offset) &&
                size_bytes <= file.metadata_bytes - offset;
     }
-    return live.permits(address, size_bytes, PROT_READ | PROT_WRITE);
+    return live.permits(address, size_bytes, readable_protections());
 }
 
 std::shared_ptr<const Code> Tracer::Engine::code_at(const Thread& thread, uint64_t address) {

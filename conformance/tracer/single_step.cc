@@ -28,8 +28,7 @@ bool Tracer::Engine::is_single_stepped(const Thread& thread) const {
 const RingOperand* Tracer::Engine::guarded_operand(const PendingAccess& pending) {
     for (const RingOperand& operand : pending.operands) {
         const uint64_t last = operand.address + std::max(operand.size_bytes, 1u) - 1;
-        if (mappings_.guarded_at(operand.address) != nullptr ||
-            mappings_.guarded_at(last) != nullptr)
+        if (mappings_.has_guard_for_load(operand.address) || mappings_.has_guard_for_load(last))
             return &operand;
     }
     return nullptr;

@@ -41,7 +41,8 @@
 // Limits:
 // - The tracer does not see futex operations of io_uring, and system calls of 32-bit code. It does
 //   not trace or kill a process that such code makes with CLONE_UNTRACED.
-// - An mprotect of the testee opens no guard. A pkey_mprotect does.
+// - An mprotect of the testee opens no guard. A pkey_mprotect does, and an mprotect of a child that
+//   shares the testee's memory.
 // - A system call that reaches guarded pages through deeper structures or by io_uring gets EFAULT.
 //   Plain pointers, iovec, the msghdr of sendmsg and futex_waitv vectors are redirected.
 // - If the testee ignores SIGSEGV, the first access to a guard resets this action to the default:

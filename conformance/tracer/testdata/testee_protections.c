@@ -73,6 +73,47 @@ static int mode_protects_while_idle(char** argv) {
     return 0;
 }
 
+/* Opens three pages of the data one after the other, by one string instruction. */
+static int mode_protects_pages(char** argv) {
+    (void)argv;
+    static unsigned char copy[3 * kPage];
+    attach_and_map();
+    handle_faults(PROT_READ);
+    say("closed", error_of(maps[0] + kMetadataBytes, 2 * capacity, PROT_NONE));
+    unsigned char* to = copy;
+    const unsigned char* from = maps[0] + kMetadataBytes;
+    size_t left = sizeof copy;
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(left) : : "memory");
+    say("byte", copy[5]);
+    say("faults", faults);
+    return 0;
+}
+
+static int mode_protects_for_execution(char** argv) {
+    (void)argv;
+    attach_and_map();
+    handle_faults(PROT_READ);
+    say("only executable", error_of(maps[0] + kMetadataBytes, kPage, PROT_EXEC));
+    say("byte", data()[5]);
+    say("faults", faults);
+    return 0;
+}
+
+/* Removes its last page before the guards. What is beside it, keeps its protection. */
+static int mode_protects_and_cuts(char** argv) {
+    (void)argv;
+    attach_and_map();
+    handle_faults(kRw);
+    say("protected", error_of(maps[0] + kMetadataBytes, 2 * capacity, PROT_NONE));
+    say("cut", munmap(maps[0] + mapping_bytes() - kPage, kPage));
+    syscall(SYS_futex, word_of(0), FUTEX_WAKE, 1, NULL, NULL, 0);
+    const struct timespec moment = {0, 1000000};
+    futex(word_of(0), FUTEX_WAIT, load(word_of(0)), &moment);
+    for (int i = 0; i < count; i++) *(volatile unsigned char*)(maps[i] + kNeedWake) = 1;
+    say("faults", faults);
+    return 0;
+}
+
 static int mode_protects_metadata(char** argv) {
     (void)argv;
     attach_and_map();
@@ -116,7 +157,10 @@ static int mode_protects_wrongly(char** argv) {
 
 const struct mode kProtectionModes[] = {
     {"protects-again", mode_protects_again},
+    {"protects-and-cuts", mode_protects_and_cuts},
+    {"protects-for-execution", mode_protects_for_execution},
     {"protects-metadata", mode_protects_metadata},
+    {"protects-pages", mode_protects_pages},
     {"protects-while-idle", mode_protects_while_idle},
     {"protects-wrongly", mode_protects_wrongly},
     {NULL, NULL},
