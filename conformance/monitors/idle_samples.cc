@@ -159,7 +159,8 @@ std::optional<Idle> count_now(Stage& stage, const Burner& burner) {
     const SleepClock& clock = stage.wait_log().sleep_clock();
     const std::optional<Clock::duration> used = stage.testee().processor_time();
     if (!used) {
-        if (!tracing::read_status(stage.testee().tracer().testee_pid())) return std::nullopt;
+        stage.waits().let_run(kStretchMs);  // until its end is reported
+        if (stage.testee().end()) return std::nullopt;
         stop_unsupported("the processor time of a process cannot be read here");
     }
     Idle idle;

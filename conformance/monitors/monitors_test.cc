@@ -116,6 +116,14 @@ TEST_F(MonitorsTest, AConsumerThatEndsWhileItIsWatchedIsJudgedByItsEnd) {
         return stage.ending().finish_any_exit();
     });
     EXPECT_EQ(correct.verdict, Verdict::pass) << correct.message;
+    const CaseOutcome between = play("c_consumer", [](Stage& stage) {
+        stage.start();
+        stage.wait_asleep();
+        stage.ending().emit_ends();
+        EXPECT_EQ(find_idle_fault(stage), "");
+        return stage.ending().finish_any_exit();
+    });
+    EXPECT_EQ(between.verdict, Verdict::pass) << between.message;
     const auto watch = [](Stage& stage) {
         stage.start();
         EXPECT_EQ(find_idle_fault(stage), "");
