@@ -41,6 +41,19 @@ TEST_P(FaultTest, AStoreToADataPageIsReportedWithItsInstruction) {
     EXPECT_EQ(run.buffers[0]->data()[100], 0);
 }
 
+// The first fault ends the process while the tracer receives the others.
+TEST_P(FaultTest, FaultsOfManyThreadsAreNoSignalFromOutside) {
+    for (int i = 0; i < 20; ++i) {
+        TestRun run(options_for(GetParam()));
+        run.start("write-data-at-once");
+        const Ended ended = run.finish();
+        EXPECT_EQ(ended.kind, EndKind::kKilled);
+        EXPECT_EQ(ended.signal, SIGSEGV);
+        EXPECT_FALSE(ended.is_from_outside);
+        EXPECT_TRUE(ended.fault);
+    }
+}
+
 TEST_P(FaultTest, TheTesteesOwnHandlerRunsWithTheKernelsWords) {
     TestRun run(options_for(GetParam()));
     run.start("write-data-handled");

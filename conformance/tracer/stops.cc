@@ -96,7 +96,9 @@ void Tracer::Engine::classify(Thread& thread) {
     }
     thread.guard.is_fault = false;
     if (kind == StopKind::kSignal) {
-        ptrace(PTRACE_GETSIGINFO, thread.tid, 0, &thread.signal.info);
+        // Fails if another thread's signal has ended the process since: no signal at all, then.
+        if (ptrace(PTRACE_GETSIGINFO, thread.tid, 0, &thread.signal.info) != 0)
+            thread.signal.info = {};
         if (is_testee(thread) && signal_number == SIGSEGV) {
             // (If a guard is there again, the fault is no longer late.)
             const bool was_late = std::exchange(thread.guard.is_late_fault, false);
@@ -251,6 +253,8 @@ void Tracer::Engine::handle_exit(Thread& thread) {
 void Tracer::Engine::handle_signal(Thread& thread) {
     const int signal_number = WSTOPSIG(thread.status);
     thread.signal.deliver = signal_number;
+    // All zeros would be a signal that another process sends.
+    if (thread.signal.info.si_signo == 0) return;
     if (is_own_step(thread)) {
         thread.signal.deliver = 0;
         thread.step.trap_flag.end_step(thread.tid);

@@ -58,6 +58,27 @@ static int mode_write_data_handled(char** argv) {
     return 0;
 }
 
+static pthread_barrier_t all_are_there;
+
+static void* write_with_others(void* at) {
+    pthread_barrier_wait(&all_are_there);
+    *(volatile unsigned char*)at = 1;
+    return NULL;
+}
+
+/* All threads store to the data at the same time. */
+static int mode_write_data_at_once(char** argv) {
+    (void)argv;
+    enum { kThreads = 12 };
+    pthread_t thread;
+    attach_and_map();
+    pthread_barrier_init(&all_are_there, NULL, kThreads);
+    for (int i = 0; i < kThreads; i++)
+        pthread_create(&thread, NULL, write_with_others, maps[0] + kMetadataBytes + i);
+    pthread_join(thread, NULL);
+    return 0;
+}
+
 /* Reads just after a mapping that has no neighbours. */
 static int mode_read_past(char** argv) {
     (void)argv;
@@ -399,6 +420,7 @@ const struct mode kOtherModes[] = {
     {"read-past", mode_read_past},
     {"read-after-unmap", mode_read_after_unmap},
     {"read-after-free", mode_read_after_free},
+    {"write-data-at-once", mode_write_data_at_once},
     {"abort", mode_abort},
     {"jump-to-zero", mode_jump_to_zero},
     {"accesses", mode_accesses},
