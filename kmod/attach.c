@@ -10,16 +10,16 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "world.h"
+#include "instance.h"
 
-struct kmes_world* kmes_world_of(struct kmes_open* open) {
-    struct kmes_world* world;
+struct kmes_instance* kmes_instance_of(struct kmes_open* open) {
+    struct kmes_instance* instance;
 
     mutex_lock(&open->lock);
-    world = open->joined ? open->joined : kmes_real_world;
-    kmes_world_get(world);
+    instance = open->joined ? open->joined : kmes_real_instance;
+    kmes_instance_get(instance);
     mutex_unlock(&open->lock);
-    return world;
+    return instance;
 }
 
 /* -- all CPUs -------------------------------------------------------------------------------- */
@@ -76,65 +76,65 @@ static int hand_out(struct attached* slots, struct kmes_ioctl_attach* attach, vo
     return 0;
 }
 
-static int attach_to(struct kmes_world* world, struct kmes_ioctl_attach* attach,
+static int attach_to(struct kmes_instance* instance, struct kmes_ioctl_attach* attach,
                      void __user* argument) {
-    struct kmes_memory** memories = kvcalloc(world->cpus, sizeof(*memories), GFP_KERNEL_ACCOUNT);
-    struct attached* slots = kvcalloc(world->cpus, sizeof(*slots), GFP_KERNEL_ACCOUNT);
+    struct kmes_memory** memories = kvcalloc(instance->cpus, sizeof(*memories), GFP_KERNEL_ACCOUNT);
+    struct attached* slots = kvcalloc(instance->cpus, sizeof(*slots), GFP_KERNEL_ACCOUNT);
     int error = -ENOMEM;
     u32 i;
 
     if (!memories || !slots) goto out;
-    error = kmes_world_attach(world, memories, &attach->capacity);
+    error = kmes_instance_attach(instance, memories, &attach->capacity);
     if (error) goto out;
-    error = make_files(memories, slots, world->cpus);
-    if (!error) error = hand_out(slots, attach, argument, world->cpus);
-    for (i = 0; i < world->cpus; i++) kmes_memory_put(memories[i]);
+    error = make_files(memories, slots, instance->cpus);
+    if (!error) error = hand_out(slots, attach, argument, instance->cpus);
+    for (i = 0; i < instance->cpus; i++) kmes_memory_put(memories[i]);
 out:
     kvfree(slots);
     kvfree(memories);
     return error;
 }
 
-static bool is_boot(struct kmes_world* world) {
+static bool is_boot(struct kmes_instance* instance) {
     bool answer;
 
-    mutex_lock(&world->lock);
-    answer = world->is_boot;
-    mutex_unlock(&world->lock);
+    mutex_lock(&instance->lock);
+    answer = instance->is_boot;
+    mutex_unlock(&instance->lock);
     return answer;
 }
 
 int kmes_ioctl_attach(struct kmes_open* open, void __user* argument) {
     struct kmes_ioctl_attach attach;
-    struct kmes_world* world;
+    struct kmes_instance* instance;
     u32 slots;
     int error;
 
     if (!capable(CAP_AUDIT_READ)) return -EPERM;
     if (copy_from_user(&attach, argument, sizeof(attach))) return -EFAULT;
     if (attach.reserved) return -EINVAL;
-    world = kmes_world_of(open);
+    instance = kmes_instance_of(open);
     slots = attach.count;
-    attach.count = world->cpus;
+    attach.count = instance->cpus;
     attach.capacity = 0;
-    if (is_boot(world))
+    if (is_boot(instance))
         error = -EAGAIN;
-    else if (slots < world->cpus)
+    else if (slots < instance->cpus)
         error = copy_to_user(argument, &attach, sizeof(attach)) ? -EFAULT : -ERANGE;
     else
-        error = attach_to(world, &attach, argument);
-    kmes_world_put(world);
+        error = attach_to(instance, &attach, argument);
+    kmes_instance_put(instance);
     return error;
 }
 
 /* -- one CPU --------------------------------------------------------------------------------- */
 
-/* Returns the current buffer of a CPU of this file's world, referenced, or an ERR_PTR. */
+/* Returns the current buffer of a CPU of this file's instance, referenced, or an ERR_PTR. */
 static struct kmes_memory* find_memory(struct kmes_open* open, u32 cpu) {
-    struct kmes_world* world = kmes_world_of(open);
-    struct kmes_memory* memory = kmes_world_attach_cpu(world, cpu);
+    struct kmes_instance* instance = kmes_instance_of(open);
+    struct kmes_memory* memory = kmes_instance_attach_cpu(instance, cpu);
 
-    kmes_world_put(world);
+    kmes_instance_put(instance);
     return memory;
 }
 
@@ -172,7 +172,7 @@ int kmes_ioctl_identify(struct kmes_open* open, void __user* argument) {
     identify.device = kmes_file_system_device();
     identify.inode = memory->inode_number;
     identify.capacity = memory->buffer.capacity;
-    identify.cpus = memory->world->cpus;
+    identify.cpus = memory->instance->cpus;
     kmes_memory_put(memory);
     return copy_to_user(argument, &identify, sizeof(identify)) ? -EFAULT : 0;
 }

@@ -5,13 +5,13 @@
  *   make      all new buffers exist before the first CPU is changed. Only configuration_lock is
  *             held, here and during the next step.
  *   copy      most of the surviving events, CPU by CPU, in pieces
- *   switch    of all CPUs under world->lock, since attach sees all before it or all after it (E14).
- *             Only events that were emitted since are left to copy. Nothing can fail any more.
+ *   switch    of all CPUs under instance->lock, since attach sees all before it or all after it
+ * (E14). Only events that were emitted since are left to copy. Nothing can fail any more.
  *
  * A piece, and the switch, run on the processor of the CPU in a hard interrupt. Emission is off for
  * one bounded piece at a time (E18), and a real-time task that monopolises the processor delays
  * nothing. A resize can only wait for a CPU that comes online or goes offline. It waits before it
- * takes world->lock, reports the wait, and can be killed there.
+ * takes instance->lock, reports the wait, and can be killed there.
  */
 #include <linux/cpu.h>
 #include <linux/irqflags.h>
@@ -22,8 +22,8 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 
+#include "instance.h"
 #include "module.h"
-#include "world.h"
 
 /* The time that a resize waits for such a CPU before it reports it, and between two reports. */
 #define KMES_WAIT_SAID_AFTER_MS 2000
@@ -33,7 +33,7 @@ enum swap_step { SWAP_BEGIN, SWAP_COPY, SWAP_FINISH };
 
 /* The swap of one CPU. */
 struct swap_work {
-    struct kmes_world_cpu* cpu;
+    struct kmes_instance_cpu* cpu;
     struct kmes_memory* fresh; /* referenced until the swap has finished */
     struct kmes_memory* old;   /* from then on, referenced */
     struct kmes_swap swap;
@@ -51,18 +51,18 @@ bool kmes_event_size_is_configurable(u64 bytes) {
     return bytes >= KMES_CONFIG_EVENT_MIN_BYTES && bytes <= KMES_CONFIG_EVENT_MAX_BYTES;
 }
 
-static int check(struct kmes_world* world, const struct kmes_ioctl_configure* wanted) {
+static int check(struct kmes_instance* instance, const struct kmes_ioctl_configure* wanted) {
     if (wanted->buffer_capacity && !kmes_capacity_is_configurable(wanted->buffer_capacity)) {
         kmes_say("kmes.config.refused",
                  "BufferCapacity %llu: not a power of two, %llu..%llu; %llu stays",
                  wanted->buffer_capacity, KMES_CONFIG_CAPACITY_MIN_BYTES,
-                 KMES_CONFIG_CAPACITY_MAX_BYTES, world->capacity);
+                 KMES_CONFIG_CAPACITY_MAX_BYTES, instance->capacity);
         return -EINVAL;
     }
     if (wanted->max_event_size && !kmes_event_size_is_configurable(wanted->max_event_size)) {
         kmes_say("kmes.config.refused", "MaxEventSize %llu: not %llu..%llu; %llu stays",
                  wanted->max_event_size, KMES_CONFIG_EVENT_MIN_BYTES, KMES_CONFIG_EVENT_MAX_BYTES,
-                 world->max_event_bytes);
+                 instance->max_event_bytes);
         return -EINVAL;
     }
     return 0;
@@ -70,21 +70,21 @@ static int check(struct kmes_world* world, const struct kmes_ioctl_configure* wa
 
 /* Returns whether memory for a new buffer of each CPU is available now: the data, and 1/64 more for
  * the rest of a buffer. */
-static bool is_memory_there(const struct kmes_world* world, u64 capacity) {
+static bool is_memory_there(const struct kmes_instance* instance, u64 capacity) {
     u64 bytes = capacity + capacity / 64 + KMES_METADATA_BYTES;
 
-    return bytes * world->cpus / PAGE_SIZE < (u64)si_mem_available();
+    return bytes * instance->cpus / PAGE_SIZE < (u64)si_mem_available();
 }
 
 /* All or none. */
-static int make_all(struct kmes_world* world, u64 capacity, struct swap_work* works) {
+static int make_all(struct kmes_instance* instance, u64 capacity, struct swap_work* works) {
     u32 i;
 
-    for (i = 0; i < world->cpus; i++) {
+    for (i = 0; i < instance->cpus; i++) {
         struct kmes_memory_setup setup = {.capacity = capacity, .generation = 1, .cpu = i};
 
-        works[i].cpu = world->cpu[i];
-        works[i].fresh = kmes_memory_make(world, &setup);
+        works[i].cpu = instance->cpu[i];
+        works[i].fresh = kmes_memory_make(instance, &setup);
         if (IS_ERR(works[i].fresh)) {
             int error = PTR_ERR(works[i].fresh);
 
@@ -96,10 +96,10 @@ static int make_all(struct kmes_world* world, u64 capacity, struct swap_work* wo
 }
 
 /* Releases the remaining buffers: the new ones of a failed resize, or the old ones. */
-static void put_all(const struct kmes_world* world, const struct swap_work* works) {
+static void put_all(const struct kmes_instance* instance, const struct swap_work* works) {
     u32 i;
 
-    for (i = 0; i < world->cpus; i++) {
+    for (i = 0; i < instance->cpus; i++) {
         if (works[i].fresh) kmes_memory_put(works[i].fresh);
         if (works[i].old) kmes_memory_put(works[i].old);
         cond_resched();
@@ -177,16 +177,17 @@ static int copy_bulk(struct swap_work* work) {
     return 0;
 }
 
-struct kmes_memory* kmes_world_swapped(struct kmes_world_cpu* cpu, struct kmes_memory* fresh) {
-    struct kmes_world* world = cpu->world;
+struct kmes_memory* kmes_instance_swapped(struct kmes_instance_cpu* cpu,
+                                          struct kmes_memory* fresh) {
+    struct kmes_instance* instance = cpu->instance;
     struct kmes_memory* old = cpu->memory;
 
-    lockdep_assert_held(&world->lock);
+    lockdep_assert_held(&instance->lock);
     cpu->memory = fresh;
-    spin_lock(&world->list_lock);
+    spin_lock(&instance->list_lock);
     old->is_retired = true;
-    if (world->is_real) kmes_nudge_begin(old);
-    spin_unlock(&world->list_lock);
+    if (instance->is_real) kmes_nudge_begin(old);
+    spin_unlock(&instance->list_lock);
     return old;
 }
 
@@ -199,112 +200,116 @@ static void switch_over(struct swap_work* work) {
     } while (work->has_more && rounds-- > 0);
     do_step(work, SWAP_FINISH);
     if (WARN_ON_ONCE(work->error)) return; /* as in copy_bulk; the CPU keeps its buffer */
-    work->old = kmes_world_swapped(work->cpu, work->fresh);
+    work->old = kmes_instance_swapped(work->cpu, work->fresh);
     work->fresh = NULL;
 }
 
-static int swap_all(struct kmes_world* world, struct swap_work* works, u64 capacity) {
+static int swap_all(struct kmes_instance* instance, struct swap_work* works, u64 capacity) {
     int error = 0;
     u32 i;
 
-    for (i = 0; i < world->cpus && !error; i++) error = copy_bulk(&works[i]);
+    for (i = 0; i < instance->cpus && !error; i++) error = copy_bulk(&works[i]);
     if (!error) error = hold_cpus();
     if (error) return error;
-    mutex_lock(&world->lock);
-    for (i = 0; i < world->cpus; i++) {
+    mutex_lock(&instance->lock);
+    for (i = 0; i < instance->cpus; i++) {
         switch_over(&works[i]);
         cond_resched();
     }
-    world->capacity = capacity;
-    world->is_boot = false;
-    mutex_unlock(&world->lock);
+    instance->capacity = capacity;
+    instance->is_boot = false;
+    mutex_unlock(&instance->lock);
     cpus_read_unlock();
     return 0;
 }
 
 /* Makes all new buffers. Other processes may need memory meanwhile. The OOM killer then ends the
  * calling process first, and no other one because of the new buffers. */
-static int make_all_as_oom_origin(struct kmes_world* world, u64 capacity, struct swap_work* works) {
+static int make_all_as_oom_origin(struct kmes_instance* instance, u64 capacity,
+                                  struct swap_work* works) {
     int error;
 
-    if (!is_memory_there(world, capacity)) return -ENOMEM;
+    if (!is_memory_there(instance, capacity)) return -ENOMEM;
     set_current_oom_origin();
-    error = make_all(world, capacity, works);
+    error = make_all(instance, capacity, works);
     clear_current_oom_origin();
     return error;
 }
 
 /* Emits the event of a failed resize. Returns the error of the ioctl. */
-static int say_failed(const struct kmes_world* world, u64 capacity, int error) {
+static int say_failed(const struct kmes_instance* instance, u64 capacity, int error) {
     /* Some allocations in the kernel also fail because of the signal. */
     if (error == -EINTR || fatal_signal_pending(current)) {
         kmes_say("kmes.resize.failed", "BufferCapacity %llu: ended by a signal; %llu stays",
-                 capacity, world->capacity);
+                 capacity, instance->capacity);
         return -EINTR;
     }
     kmes_say("kmes.resize.failed", "BufferCapacity %llu: no memory, error %d; %llu stays", capacity,
-             -error, world->capacity);
+             -error, instance->capacity);
     return -ENOMEM;
 }
 
-static int resize(struct kmes_world* world, u64 capacity) {
-    struct swap_work* works = kvcalloc(world->cpus, sizeof(*works), GFP_KERNEL);
-    int error = works ? make_all_as_oom_origin(world, capacity, works) : -ENOMEM;
+static int resize(struct kmes_instance* instance, u64 capacity) {
+    struct swap_work* works = kvcalloc(instance->cpus, sizeof(*works), GFP_KERNEL);
+    int error = works ? make_all_as_oom_origin(instance, capacity, works) : -ENOMEM;
 
-    if (!error) error = swap_all(world, works, capacity);
-    if (error) error = say_failed(world, capacity, error);
-    if (works) put_all(world, works);
+    if (!error) error = swap_all(instance, works, capacity);
+    if (error) error = say_failed(instance, capacity, error);
+    if (works) put_all(instance, works);
     kvfree(works);
     return error;
 }
 
-static void set_max_event_size(struct kmes_world* world,
+static void set_max_event_size(struct kmes_instance* instance,
                                const struct kmes_ioctl_configure* wanted) {
-    if (wanted->max_event_size) WRITE_ONCE(world->max_event_bytes, wanted->max_event_size);
+    if (wanted->max_event_size) WRITE_ONCE(instance->max_event_bytes, wanted->max_event_size);
 }
 
 /* Sets the capacity of the rings to come. */
-static void set_boot_capacity(struct kmes_world* world, u64 capacity) {
-    mutex_lock(&world->lock);
-    world->capacity = capacity;
-    mutex_unlock(&world->lock);
+static void set_boot_capacity(struct kmes_instance* instance, u64 capacity) {
+    mutex_lock(&instance->lock);
+    instance->capacity = capacity;
+    mutex_unlock(&instance->lock);
 }
 
 /* Takes configuration_lock. A fatal signal ends the wait with -EINTR and an event. Another change
  * of the configuration is in progress then, so the event does not name the current values. */
-static int lock_configuration(struct kmes_world* world, const struct kmes_ioctl_configure* wanted) {
-    if (!mutex_lock_killable(&world->configuration_lock)) return 0;
+static int lock_configuration(struct kmes_instance* instance,
+                              const struct kmes_ioctl_configure* wanted) {
+    if (!mutex_lock_killable(&instance->configuration_lock)) return 0;
     kmes_say("kmes.config.refused",
              "BufferCapacity %llu, MaxEventSize %llu: ended by a signal; nothing changes",
              wanted->buffer_capacity, wanted->max_event_size);
     return -EINTR;
 }
 
-int kmes_world_configure(struct kmes_world* world, const struct kmes_ioctl_configure* wanted) {
-    int error = lock_configuration(world, wanted);
+int kmes_instance_configure(struct kmes_instance* instance,
+                            const struct kmes_ioctl_configure* wanted) {
+    int error = lock_configuration(instance, wanted);
 
     if (error) return error;
-    error = check(world, wanted);
+    error = check(instance, wanted);
     if (!error && wanted->buffer_capacity) {
-        if (world->is_boot)
-            set_boot_capacity(world, wanted->buffer_capacity);
+        if (instance->is_boot)
+            set_boot_capacity(instance, wanted->buffer_capacity);
         else
-            error = resize(world, wanted->buffer_capacity);
+            error = resize(instance, wanted->buffer_capacity);
     }
-    if (!error) set_max_event_size(world, wanted);
-    mutex_unlock(&world->configuration_lock);
+    if (!error) set_max_event_size(instance, wanted);
+    mutex_unlock(&instance->configuration_lock);
     return error;
 }
 
-int kmes_world_registry_available(struct kmes_world* world,
-                                  const struct kmes_ioctl_configure* wanted) {
-    int error = lock_configuration(world, wanted);
+int kmes_instance_registry_available(struct kmes_instance* instance,
+                                     const struct kmes_ioctl_configure* wanted) {
+    int error = lock_configuration(instance, wanted);
 
     if (error) return error;
-    error = world->is_boot ? check(world, wanted) : -EALREADY;
+    error = instance->is_boot ? check(instance, wanted) : -EALREADY;
     if (!error)
-        error = resize(world, wanted->buffer_capacity ? wanted->buffer_capacity : world->capacity);
-    if (!error) set_max_event_size(world, wanted);
-    mutex_unlock(&world->configuration_lock);
+        error = resize(instance,
+                       wanted->buffer_capacity ? wanted->buffer_capacity : instance->capacity);
+    if (!error) set_max_event_size(instance, wanted);
+    mutex_unlock(&instance->configuration_lock);
     return error;
 }

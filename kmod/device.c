@@ -12,7 +12,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
-#include "world.h"
+#include "instance.h"
 
 /* The largest event, without its header, that is staged on the stack. */
 #define KMES_SMALL_EVENT_BYTES 256
@@ -49,7 +49,7 @@ static void give_staging(struct kmes_open* open, struct kmes_staging* staging) {
 
 /* Keeps the thread on its CPU until unpin. The thread does not sleep meanwhile. */
 static struct kmes_cpu* pin(void* context) {
-    struct kmes_world_cpu* cpu;
+    struct kmes_instance_cpu* cpu;
 
     preempt_disable_notrace();
     cpu = kmes_emit_cpu();
@@ -86,7 +86,7 @@ static int emit(const struct kmes_ioctl_emit* event, u8* staging, u64 max_event_
 }
 
 static int ioctl_emit(struct kmes_open* open, void __user* argument) {
-    u64 max_event_bytes = READ_ONCE(kmes_real_world->max_event_bytes);
+    u64 max_event_bytes = READ_ONCE(kmes_real_instance->max_event_bytes);
     struct kmes_ioctl_emit event;
     struct kmes_staging* staging;
     u64 bytes;
@@ -112,7 +112,7 @@ static int ioctl_emit(struct kmes_open* open, void __user* argument) {
 
 /* Sets batch->emitted. An invalid count is rejected before anything is staged. */
 static int emit_batch(struct kmes_open* open, struct kmes_ioctl_emit_batch* batch) {
-    u64 max_event_bytes = READ_ONCE(kmes_real_world->max_event_bytes);
+    u64 max_event_bytes = READ_ONCE(kmes_real_instance->max_event_bytes);
     u64 bytes = max(max_event_bytes, KMES_BATCH_STAGING_BYTES);
     struct kmes_staging* staging;
     struct kmes_call call;
@@ -144,13 +144,13 @@ static int ioctl_emit_batch(struct kmes_open* open, void __user* argument) {
 /* -- the rest -------------------------------------------------------------------------------- */
 
 static int ioctl_configure(void __user* argument,
-                           int (*configure)(struct kmes_world*,
+                           int (*configure)(struct kmes_instance*,
                                             const struct kmes_ioctl_configure*)) {
     struct kmes_ioctl_configure wanted;
 
     if (!capable(CAP_SYS_ADMIN)) return -EPERM;
     if (copy_from_user(&wanted, argument, sizeof(wanted))) return -EFAULT;
-    return configure(kmes_real_world, &wanted);
+    return configure(kmes_real_instance, &wanted);
 }
 
 static int ioctl_statistics(void __user* argument) {
@@ -159,21 +159,21 @@ static int ioctl_statistics(void __user* argument) {
 
     if (!capable(CAP_AUDIT_READ)) return -EPERM;
     if (copy_from_user(&statistics, argument, sizeof(statistics))) return -EFAULT;
-    error = kmes_world_statistics(kmes_real_world, &statistics);
+    error = kmes_instance_statistics(kmes_real_instance, &statistics);
     if (error) return error;
     return copy_to_user(argument, &statistics, sizeof(statistics)) ? -EFAULT : 0;
 }
 
 /* Lists as many buffers as exist, up to the number of slots. The number of buffers may change
  * before the second read. */
-static int list_buffers(struct kmes_world* world, struct kmes_ioctl_buffers* buffers) {
-    u32 slots = min(buffers->count, kmes_world_buffers(world, NULL, 0));
+static int list_buffers(struct kmes_instance* instance, struct kmes_ioctl_buffers* buffers) {
+    u32 slots = min(buffers->count, kmes_instance_buffers(instance, NULL, 0));
     struct kmes_buffer_info* infos = kvcalloc(max(slots, 1u), sizeof(*infos), GFP_KERNEL_ACCOUNT);
     u32 written;
     int error = 0;
 
     if (!infos) return -ENOMEM;
-    buffers->count = kmes_world_buffers(world, infos, slots);
+    buffers->count = kmes_instance_buffers(instance, infos, slots);
     written = min(slots, buffers->count);
     if (copy_to_user(u64_to_user_ptr(buffers->buffers_address), infos,
                      array_size(written, sizeof(*infos))))
@@ -186,15 +186,15 @@ static int list_buffers(struct kmes_world* world, struct kmes_ioctl_buffers* buf
 
 static int ioctl_buffers(struct kmes_open* open, void __user* argument) {
     struct kmes_ioctl_buffers buffers;
-    struct kmes_world* world;
+    struct kmes_instance* instance;
     int error;
 
     if (!capable(CAP_AUDIT_READ)) return -EPERM;
     if (copy_from_user(&buffers, argument, sizeof(buffers))) return -EFAULT;
     if (buffers.reserved) return -EINVAL;
-    world = kmes_world_of(open);
-    error = list_buffers(world, &buffers);
-    kmes_world_put(world);
+    instance = kmes_instance_of(open);
+    error = list_buffers(instance, &buffers);
+    kmes_instance_put(instance);
     if (error && error != -ERANGE) return error;
     return copy_to_user(argument, &buffers, sizeof(buffers)) ? -EFAULT : error;
 }
@@ -215,9 +215,9 @@ static long device_ioctl(struct file* file, unsigned int command, unsigned long 
         case KMES_IOC_IDENTIFY:
             return kmes_ioctl_identify(open, pointer);
         case KMES_IOC_CONFIGURE:
-            return ioctl_configure(pointer, kmes_world_configure);
+            return ioctl_configure(pointer, kmes_instance_configure);
         case KMES_IOC_REGISTRY_AVAILABLE:
-            return ioctl_configure(pointer, kmes_world_registry_available);
+            return ioctl_configure(pointer, kmes_instance_registry_available);
         case KMES_IOC_STATISTICS:
             return ioctl_statistics(pointer);
         case KMES_IOC_BUFFERS:
@@ -240,7 +240,7 @@ static int device_release(struct inode* inode, struct file* file) {
     struct kmes_open* open = file->private_data;
 
     kmes_test_release(open);
-    if (open->joined) kmes_world_put(open->joined);
+    if (open->joined) kmes_instance_put(open->joined);
     kvfree(open->staging);
     kfree(open);
     return 0;

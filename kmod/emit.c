@@ -8,15 +8,15 @@
 #include <linux/smp.h>
 #include <linux/stdarg.h>
 
+#include "instance.h"
 #include "kmes_kernel.h"
-#include "world.h"
 
 atomic64_t kmes_dropped_no_cpu;
 
-struct kmes_world_cpu* kmes_emit_cpu(void) {
+struct kmes_instance_cpu* kmes_emit_cpu(void) {
     u32 number = (u32)raw_smp_processor_id();
 
-    if (KMES_LIKELY(number < kmes_real_world->cpus)) return kmes_real_world->cpu[number];
+    if (KMES_LIKELY(number < kmes_real_instance->cpus)) return kmes_real_instance->cpu[number];
     return NULL;
 }
 
@@ -41,7 +41,7 @@ static int drop_no_cpu(void) {
 int kmes_emit_kernel(const char* type, u16 type_len, const void* payload, u32 payload_len,
                      u8 origin_class) {
     struct kmes_event_input input = input_of(type, type_len, payload, payload_len, origin_class);
-    struct kmes_world_cpu* cpu;
+    struct kmes_instance_cpu* cpu;
     int error;
 
     preempt_disable_notrace();
@@ -53,7 +53,7 @@ int kmes_emit_kernel(const char* type, u16 type_len, const void* payload, u32 pa
 EXPORT_SYMBOL_GPL(kmes_emit_kernel);
 
 void kmes_kernel_batch_begin(struct kmes_kernel_batch* batch) {
-    struct kmes_world_cpu* cpu;
+    struct kmes_instance_cpu* cpu;
     struct kmes_batch core;
 
     preempt_disable_notrace();
@@ -69,7 +69,7 @@ int kmes_kernel_batch_add(struct kmes_kernel_batch* batch, const char* type, u16
                           const void* payload, u32 payload_len, u8 origin_class) {
     struct kmes_event_input input = input_of(type, type_len, payload, payload_len, origin_class);
     struct kmes_batch core = {.timestamp_ns = batch->timestamp_ns};
-    struct kmes_world_cpu* cpu = batch->cpu;
+    struct kmes_instance_cpu* cpu = batch->cpu;
 
     return cpu ? kmes_batch_emit(&cpu->core, &core, &input) : drop_no_cpu();
 }
@@ -77,7 +77,7 @@ EXPORT_SYMBOL_GPL(kmes_kernel_batch_add);
 
 void kmes_kernel_batch_end(struct kmes_kernel_batch* batch) {
     struct kmes_batch core = {.timestamp_ns = batch->timestamp_ns};
-    struct kmes_world_cpu* cpu = batch->cpu;
+    struct kmes_instance_cpu* cpu = batch->cpu;
 
     if (cpu) kmes_batch_end(&cpu->core, &core);
     preempt_enable_notrace();

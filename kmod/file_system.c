@@ -30,7 +30,7 @@
 #include <linux/mount.h>
 #include <linux/pseudo_fs.h>
 
-#include "world.h"
+#include "instance.h"
 
 #define KMES_FILE_SYSTEM_MAGIC 0x4B4D4553 /* KMES */
 
@@ -136,10 +136,10 @@ static struct inode* make_inode(struct kmes_memory* memory) {
 /* A resize may have come since the caller found the buffer. The nudges of this buffer may have
  * ended because it had no user; this starts them again. */
 static void nudge_late(struct kmes_memory* memory) {
-    if (!memory->world->is_real) return;
-    spin_lock(&memory->world->list_lock);
+    if (!memory->instance->is_real) return;
+    spin_lock(&memory->instance->list_lock);
     if (memory->is_retired) kmes_nudge_begin(memory);
-    spin_unlock(&memory->world->list_lock);
+    spin_unlock(&memory->instance->list_lock);
 }
 
 struct file* kmes_memory_open(struct kmes_memory* memory) {

@@ -6,8 +6,8 @@
 #include <linux/cpumask.h>
 #include <linux/module.h>
 
+#include "instance.h"
 #include "module.h"
-#include "world.h"
 
 struct kmes_parameters kmes_parameters = {
     .buffer_capacity = KMES_CONFIG_CAPACITY_DEFAULT_BYTES,
@@ -92,8 +92,8 @@ static int check_parameters(void) {
     return check_buffers_max();
 }
 
-static int make_real_world(void) {
-    struct kmes_world_setup setup = {
+static int make_real_instance(void) {
+    struct kmes_instance_setup setup = {
         .capacity =
             kmes_parameters.boot_phase ? KMES_BOOT_CAPACITY_BYTES : kmes_parameters.buffer_capacity,
         .max_event_bytes = kmes_parameters.max_event_size,
@@ -101,25 +101,25 @@ static int make_real_world(void) {
         .is_real = true,
         .is_boot = kmes_parameters.boot_phase,
     };
-    struct kmes_world* world = kmes_world_make(&setup);
+    struct kmes_instance* instance = kmes_instance_make(&setup);
 
-    if (IS_ERR(world)) {
-        if (PTR_ERR(world) == -EINTR)
+    if (IS_ERR(instance)) {
+        if (PTR_ERR(instance) == -EINTR)
             pr_err("not loaded: a signal ended the load\n");
         else
             pr_err("not loaded: no memory for the buffers of %u CPUs (error %ld)\n", setup.cpus,
-                   -PTR_ERR(world));
-        return PTR_ERR(world);
+                   -PTR_ERR(instance));
+        return PTR_ERR(instance);
     }
-    world->capacity = kmes_parameters.buffer_capacity;
-    kmes_real_world = world;
+    instance->capacity = kmes_parameters.buffer_capacity;
+    kmes_real_instance = instance;
     return 0;
 }
 
-static void end_real_world(void) {
-    kmes_nudge_exit(kmes_real_world);
-    kmes_world_end(kmes_real_world);
-    kmes_world_put(kmes_real_world);
+static void end_real_instance(void) {
+    kmes_nudge_exit(kmes_real_instance);
+    kmes_instance_end(kmes_real_instance);
+    kmes_instance_put(kmes_real_instance);
 }
 
 static int __init load(void) {
@@ -132,17 +132,17 @@ static int __init load(void) {
     if (error) goto no_memory;
     error = kmes_wake_init();
     if (error) goto no_wake;
-    error = make_real_world();
-    if (error) goto no_world;
+    error = make_real_instance();
+    if (error) goto no_instance;
     error = kmes_device_init();
     if (error) goto no_device;
-    pr_info("%u CPUs, %lu bytes each%s\n", kmes_real_world->cpus, kmes_parameters.buffer_capacity,
-            kmes_parameters.boot_phase ? ", boot phase" : "");
+    pr_info("%u CPUs, %lu bytes each%s\n", kmes_real_instance->cpus,
+            kmes_parameters.buffer_capacity, kmes_parameters.boot_phase ? ", boot phase" : "");
     return 0;
 
 no_device:
-    end_real_world();
-no_world:
+    end_real_instance();
+no_instance:
     kmes_wake_exit();
 no_wake:
     kmes_memory_exit();
@@ -155,7 +155,7 @@ no_memory:
  * of a buffer, and no dependent module. */
 static void __exit unload(void) {
     kmes_device_exit();
-    end_real_world();
+    end_real_instance();
     kmes_wake_exit();
     kmes_memory_exit();
     kmes_file_system_exit();

@@ -15,7 +15,7 @@
 #include <linux/module.h>
 #include <linux/version.h>
 
-#include "world.h"
+#include "instance.h"
 
 void kmes_memory_count(struct kmes_memory* memory, int mappings, int descriptors) {
     spin_lock(&memory->users_lock);

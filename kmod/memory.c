@@ -18,8 +18,8 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "instance.h"
 #include "module.h"
-#include "world.h"
 
 /* An allocation fails without a warning, and without the OOM killer. Allocations of other processes
  * can still start the OOM killer at that time: see configure.c. */
@@ -108,8 +108,8 @@ static void give_metadata_pages(struct kmes_memory* memory) {
 }
 
 /* Returns the processor's node, or any node for a CPU that is no processor. */
-static int node_of(const struct kmes_world* world, u32 cpu) {
-    return world->is_real && cpu_possible(cpu) ? cpu_to_node((int)cpu) : NUMA_NO_NODE;
+static int node_of(const struct kmes_instance* instance, u32 cpu) {
+    return instance->is_real && cpu_possible(cpu) ? cpu_to_node((int)cpu) : NUMA_NO_NODE;
 }
 
 /* 5.1.4: each data page occurs twice. */
@@ -151,7 +151,7 @@ static void unmake(struct kmes_memory* memory) {
     }
     kvfree(memory->pages);
     kvfree(memory->buffer.index);
-    kmes_world_put(memory->world);
+    kmes_instance_put(memory->instance);
     kfree(memory);
     atomic_long_dec(&buffers_live);
 }
@@ -165,7 +165,7 @@ static int make_core_buffer(struct kmes_memory* memory, const struct kmes_memory
         .generation = how->generation,
         .start_pos = how->start_pos,
         .version = KMES_VERSION_1,
-        .cpu_id = (u16)(memory->world->first_cpu_id + how->cpu),
+        .cpu_id = (u16)(memory->instance->first_cpu_id + how->cpu),
     };
     int error = kmes_buffer_init(&memory->buffer, &setup);
 
@@ -177,7 +177,7 @@ static int make_core_buffer(struct kmes_memory* memory, const struct kmes_memory
 }
 
 static int make_parts(struct kmes_memory* memory, const struct kmes_memory_setup* how) {
-    int node = node_of(memory->world, how->cpu);
+    int node = node_of(memory->instance, how->cpu);
     u64 entries = kmes_index_entries(how->capacity);
     int error;
 
@@ -193,7 +193,7 @@ static int make_parts(struct kmes_memory* memory, const struct kmes_memory_setup
     return make_core_buffer(memory, how, memory->buffer.index);
 }
 
-struct kmes_memory* kmes_memory_make(struct kmes_world* world,
+struct kmes_memory* kmes_memory_make(struct kmes_instance* instance,
                                      const struct kmes_memory_setup* setup) {
     struct kmes_memory* memory;
     int error;
@@ -201,25 +201,25 @@ struct kmes_memory* kmes_memory_make(struct kmes_world* world,
     if (!kmes_capacity_is_valid(setup->capacity) || setup->capacity < PAGE_SIZE ||
         setup->capacity > KMES_CONFIG_CAPACITY_MAX_BYTES)
         return ERR_PTR(-EINVAL);
-    memory = kzalloc_node(sizeof(*memory), KMES_GFP, node_of(world, setup->cpu));
+    memory = kzalloc_node(sizeof(*memory), KMES_GFP, node_of(instance, setup->cpu));
     if (!memory) return ERR_PTR(-ENOMEM);
     atomic_long_inc(&buffers_live);
-    kmes_world_get(world);
-    memory->world = world;
+    kmes_instance_get(instance);
+    memory->instance = instance;
     memory->cpu = setup->cpu;
     memory->data_pages = (u32)(setup->capacity / PAGE_SIZE);
     refcount_set(&memory->holders, 1);
     spin_lock_init(&memory->users_lock);
-    INIT_LIST_HEAD(&memory->in_world);
+    INIT_LIST_HEAD(&memory->in_instance);
     error = make_parts(memory, setup);
     if (error) {
         unmake(memory);
         return ERR_PTR(error);
     }
-    spin_lock(&world->list_lock);
-    memory->number = world->buffers_made++;
-    list_add_tail(&memory->in_world, &world->buffers);
-    spin_unlock(&world->list_lock);
+    spin_lock(&instance->list_lock);
+    memory->number = instance->buffers_made++;
+    list_add_tail(&memory->in_instance, &instance->buffers);
+    spin_unlock(&instance->list_lock);
     return memory;
 }
 
@@ -230,20 +230,20 @@ void kmes_memory_get(struct kmes_memory* memory) {
 void kmes_memory_put(struct kmes_memory* memory) {
     might_sleep();
     if (!refcount_dec_and_test(&memory->holders)) return;
-    spin_lock(&memory->world->list_lock);
-    list_del(&memory->in_world);
-    spin_unlock(&memory->world->list_lock);
+    spin_lock(&memory->instance->list_lock);
+    list_del(&memory->in_instance);
+    spin_unlock(&memory->instance->list_lock);
     unmake(memory);
 }
 
-struct kmes_memory* kmes_memory_find(struct kmes_world* world, u32 number) {
+struct kmes_memory* kmes_memory_find(struct kmes_instance* instance, u32 number) {
     struct kmes_memory* memory;
     struct kmes_memory* found = NULL;
 
-    spin_lock(&world->list_lock);
-    list_for_each_entry(memory, &world->buffers, in_world) {
+    spin_lock(&instance->list_lock);
+    list_for_each_entry(memory, &instance->buffers, in_instance) {
         if (memory->number == number && refcount_inc_not_zero(&memory->holders)) found = memory;
     }
-    spin_unlock(&world->list_lock);
+    spin_unlock(&instance->list_lock);
     return found;
 }

@@ -2,10 +2,10 @@
 /*
  * kmes/platform.h for the kernel. Only kmes/platform.h includes it.
  *
- * The critical section of a CPU of the real world is "interrupts off" on that processor. A mark
+ * The critical section of a CPU of the real instance is "interrupts off" on that processor. A mark
  * detects an NMI, which can still come (E16). The section takes no lock, so it works in any
- * context, also on PREEMPT_RT. A CPU of a test world has only the mark. world->lock serialises its
- * operations, and its critical section may stay open from one ioctl to the next.
+ * context, also on PREEMPT_RT. A CPU of a test instance has only the mark. instance->lock
+ * serialises its operations, and its critical section may stay open from one ioctl to the next.
  */
 #ifndef KMES_KMOD_PLATFORM_KERNEL_H
 #define KMES_KMOD_PLATFORM_KERNEL_H
@@ -20,7 +20,7 @@ struct kmes_platform {
     bool is_real;
     unsigned is_held;         /* kmes_local_load, kmes_local_store */
     unsigned long interrupts; /* saved by the holder */
-    u64* clock_ns;            /* of a test world */
+    u64* clock_ns;            /* of a test instance */
     u64* clock_step_ns;
 };
 

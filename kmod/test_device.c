@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The ioctls of a test build, <linux/kmes_test.h>: make, join and operate on worlds. test_operate.c
- * implements the verbs.
+ * The ioctls of a test build, <linux/kmes_test.h>: make, join and operate on instances.
+ * test_operate.c implements the verbs.
  */
 #include <linux/capability.h>
 #include <linux/err.h>
@@ -26,7 +26,7 @@ bool kmes_test_memory_is_there(u64 bytes) {
     return bytes / PAGE_SIZE <= totalram_pages() / 4;
 }
 
-static int check_world(const struct kmes_test_world* wanted) {
+static int check_instance(const struct kmes_test_instance* wanted) {
     if (wanted->reserved || wanted->is_boot > 1) return -EINVAL;
     if (wanted->cpus == 0 || wanted->cpus > KMES_CPUS_MAX) return -EINVAL;
     if (wanted->first_cpu_id > 65536u - wanted->cpus) return -EINVAL;
@@ -39,7 +39,7 @@ static int check_world(const struct kmes_test_world* wanted) {
 }
 
 /* Copies the start positions of the CPUs. Returns NULL if all begin at 0, or an ERR_PTR. */
-static u64* copy_positions(const struct kmes_test_world* wanted) {
+static u64* copy_positions(const struct kmes_test_instance* wanted) {
     u64* positions;
     u32 i;
 
@@ -56,8 +56,8 @@ static u64* copy_positions(const struct kmes_test_world* wanted) {
     return positions;
 }
 
-static struct kmes_test* make_test(const struct kmes_test_world* wanted, const u64* positions) {
-    const struct kmes_world_setup setup = {
+static struct kmes_test* make_test(const struct kmes_test_instance* wanted, const u64* positions) {
+    const struct kmes_instance_setup setup = {
         .capacity = wanted->capacity,
         .max_event_bytes = wanted->max_event_size,
         .last_sequence = wanted->last_sequence,
@@ -74,9 +74,9 @@ static struct kmes_test* make_test(const struct kmes_test_world* wanted, const u
     u32 i;
 
     if (!test) return ERR_PTR(-ENOMEM);
-    test->world = kmes_world_make(&setup);
-    if (IS_ERR(test->world)) {
-        long error = PTR_ERR(test->world);
+    test->instance = kmes_instance_make(&setup);
+    if (IS_ERR(test->instance)) {
+        long error = PTR_ERR(test->instance);
 
         kvfree(test);
         return ERR_PTR(error);
@@ -90,19 +90,19 @@ static void end_test(struct kmes_test* test) {
     if (!list_empty(&test->in_tests)) list_del(&test->in_tests);
     mutex_unlock(&tests_lock);
     kmes_test_drop(test);
-    kmes_world_end(test->world);
-    kmes_world_put(test->world);
+    kmes_instance_end(test->instance);
+    kmes_instance_put(test->instance);
     kvfree(test);
 }
 
-static long create(struct kmes_open* open, struct kmes_test_world __user* argument) {
-    struct kmes_test_world wanted;
+static long create(struct kmes_open* open, struct kmes_test_instance __user* argument) {
+    struct kmes_test_instance wanted;
     struct kmes_test* test;
     u64* positions;
     int error;
 
     if (copy_from_user(&wanted, argument, sizeof(wanted))) return -EFAULT;
-    error = check_world(&wanted);
+    error = check_instance(&wanted);
     if (error) return error;
     positions = copy_positions(&wanted);
     if (IS_ERR(positions)) return PTR_ERR(positions);
@@ -132,35 +132,35 @@ static long create(struct kmes_open* open, struct kmes_test_world __user* argume
     return 0;
 }
 
-static struct kmes_world* find_world(u32 id) {
-    struct kmes_world* world = NULL;
+static struct kmes_instance* find_instance(u32 id) {
+    struct kmes_instance* instance = NULL;
     struct kmes_test* test;
 
     mutex_lock(&tests_lock);
     list_for_each_entry(test, &tests, in_tests) {
         if (test->id != id) continue;
-        world = test->world;
-        kmes_world_get(world);
+        instance = test->instance;
+        kmes_instance_get(instance);
         break;
     }
     mutex_unlock(&tests_lock);
-    return world;
+    return instance;
 }
 
-/* A join of another world leaves the first. */
+/* A join of another instance leaves the first. */
 static long join(struct kmes_open* open, u32 __user* argument) {
-    struct kmes_world* world;
-    struct kmes_world* before;
+    struct kmes_instance* instance;
+    struct kmes_instance* before;
     u32 id;
 
     if (get_user(id, argument)) return -EFAULT;
-    world = find_world(id);
-    if (!world) return -EINVAL;
+    instance = find_instance(id);
+    if (!instance) return -EINVAL;
     mutex_lock(&open->lock);
     before = open->joined;
-    open->joined = world;
+    open->joined = instance;
     mutex_unlock(&open->lock);
-    if (before) kmes_world_put(before);
+    if (before) kmes_instance_put(before);
     return 0;
 }
 
@@ -190,7 +190,7 @@ static long operate(struct kmes_open* open, struct kmes_test_operation __user* a
     mutex_lock(&open->lock);
     test = open->test;
     mutex_unlock(&open->lock);
-    if (!test || operation.cpu >= test->world->cpus) return -EINVAL;
+    if (!test || operation.cpu >= test->instance->cpus) return -EINVAL;
     error = kmes_test_operate(test, &operation, &file);
     if (error) return error;
     if (file) return give_file(argument, &operation, file);

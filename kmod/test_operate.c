@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The verbs of <linux/kmes_test.h>. Each verb is one call of the core on a CPU of a test world,
- * under the world's lock. A verb in an invalid state (a commit without a reservation) returns
+ * The verbs of <linux/kmes_test.h>. Each verb is one call of the core on a CPU of a test instance,
+ * under the instance's lock. A verb in an invalid state (a commit without a reservation) returns
  * -EINVAL, without effect.
  */
 #include <linux/err.h>
@@ -16,8 +16,8 @@
 /* The objects of one operation. */
 struct operation {
     struct kmes_test* test;
-    struct kmes_world* world;
-    struct kmes_world_cpu* cpu;
+    struct kmes_instance* instance;
+    struct kmes_instance_cpu* cpu;
     struct kmes_test_cpu* open;
     struct kmes_test_operation* wanted;
 };
@@ -47,9 +47,9 @@ static void* copy_bytes(u64 address, u64 bytes, int* error) {
 static u64 capacity_now(const struct operation* at) {
     u64 capacity;
 
-    mutex_lock(&at->world->lock);
+    mutex_lock(&at->instance->lock);
     capacity = at->cpu->core.buffer->capacity;
-    mutex_unlock(&at->world->lock);
+    mutex_unlock(&at->instance->lock);
     return capacity;
 }
 
@@ -152,9 +152,9 @@ static int emit(const struct operation* at) {
     if (at->wanted->style > (at->wanted->verb == KMES_TEST_ADD ? 2 : 1)) return -EINVAL;
     error = make_input(at, &input);
     if (!error) {
-        mutex_lock(&at->world->lock);
+        mutex_lock(&at->instance->lock);
         error = emit_locked(at, &input);
-        mutex_unlock(&at->world->lock);
+        mutex_unlock(&at->instance->lock);
     }
     free_input(&input);
     return error;
@@ -166,9 +166,9 @@ static int fetch(void* context, void* to, const void* from, __u64 bytes) {
     const struct operation* at = context;
     unsigned long left;
 
-    mutex_unlock(&at->world->lock);
+    mutex_unlock(&at->instance->lock);
     left = copy_from_user(to, (const void __user*)from, bytes);
-    mutex_lock(&at->world->lock);
+    mutex_lock(&at->instance->lock);
     return left || at->open->is_over ? -EFAULT : 0;
 }
 
@@ -176,7 +176,7 @@ static int call(struct operation* at) {
     struct kmes_test_operation* wanted = at->wanted;
     struct kmes_call call = {
         .cpu = &at->cpu->core,
-        .max_event_bytes = at->world->max_event_bytes,
+        .max_event_bytes = at->instance->max_event_bytes,
         .fetch = fetch,
         .context = at,
         .origin_class = (u8)wanted->origin_class,
@@ -187,9 +187,9 @@ static int call(struct operation* at) {
     if (wanted->type_len > TEST_TYPE_BYTES_MAX || wanted->origin_class > 255) return -EINVAL;
     call.staging = kvmalloc(call.max_event_bytes, GFP_KERNEL_ACCOUNT);
     if (!call.staging) return -ENOMEM;
-    mutex_lock(&at->world->lock);
+    mutex_lock(&at->instance->lock);
     if (at->open->is_over || !has_room(at, TEST_CALL_EVENTS_MAX)) {
-        mutex_unlock(&at->world->lock);
+        mutex_unlock(&at->instance->lock);
         kvfree(call.staging);
         return -EINVAL;
     }
@@ -201,7 +201,7 @@ static int call(struct operation* at) {
         wanted->result = kmes_call_emit_batch(
             &call, payload, (u32)min_t(u64, wanted->payload_len, U32_MAX), &emitted);
     if (wanted->verb == KMES_TEST_CALL_BATCH) wanted->value = emitted;
-    mutex_unlock(&at->world->lock);
+    mutex_unlock(&at->instance->lock);
     kvfree(call.staging);
     return 0;
 }
@@ -242,27 +242,27 @@ static int fill(const struct operation* at) {
     copy = copy_bytes(wanted->payload_address, bytes, &error);
     if (error) return error;
     if (bytes && !copy) return -EFAULT;
-    mutex_lock(&at->world->lock);
+    mutex_lock(&at->instance->lock);
     if (at->open->has_reservation)
         kmes_reservation_fill(&at->cpu->core, &at->open->reservation, (u32)wanted->offset, copy,
                               (u32)bytes);
     else
         error = -EINVAL;
-    mutex_unlock(&at->world->lock);
+    mutex_unlock(&at->instance->lock);
     kvfree(copy);
     return error;
 }
 
 /* -- Swaps, under the lock ------------------------------------------------------------------- */
 
-/* The hand-over of a world is complete when each of its CPUs has changed (5.1.2). */
+/* The hand-over of an instance is complete when each of its CPUs has changed (5.1.2). */
 static void leave_boot(const struct operation* at) {
     u32 i;
 
     at->open->is_boot = false;
-    for (i = 0; i < at->world->cpus; i++)
+    for (i = 0; i < at->instance->cpus; i++)
         if (at->test->cpu[i].is_boot) return;
-    at->world->is_boot = false;
+    at->instance->is_boot = false;
 }
 
 /* In both directions, modulo 2^64. */
@@ -284,7 +284,7 @@ static int begin_swap(const struct operation* at) {
         !is_shift_in_range(core->buffer, wanted->shift, wanted->capacity))
         return -EINVAL;
     if (!kmes_test_memory_is_there(wanted->capacity)) return -ENOMEM;
-    fresh = kmes_memory_make(at->world, &setup);
+    fresh = kmes_memory_make(at->instance, &setup);
     if (IS_ERR(fresh)) return PTR_ERR(fresh);
     if (wanted->verb == KMES_TEST_SWAP)
         result = kmes_swap_run(core, &fresh->buffer, wanted->positions, wanted->shift);
@@ -295,7 +295,7 @@ static int begin_swap(const struct operation* at) {
     if (result) {
         kmes_memory_put(fresh);
     } else if (wanted->verb == KMES_TEST_SWAP) {
-        kmes_memory_put(kmes_world_swapped(at->cpu, fresh));
+        kmes_memory_put(kmes_instance_swapped(at->cpu, fresh));
         leave_boot(at);
     } else {
         at->open->next = fresh;
@@ -316,7 +316,7 @@ static int go_on_with_swap(const struct operation* at) {
     at->wanted->result = result;
     if (result) return 0;
     at->open->next = NULL;
-    kmes_memory_put(kmes_world_swapped(at->cpu, fresh));
+    kmes_memory_put(kmes_instance_swapped(at->cpu, fresh));
     leave_boot(at);
     return 0;
 }
@@ -330,15 +330,15 @@ static int retire(const struct operation* at) {
 }
 
 static int set_clock(const struct operation* at) {
-    at->world->clock_ns = at->wanted->value;
-    at->world->clock_step_ns = at->wanted->offset;
+    at->instance->clock_ns = at->wanted->value;
+    at->instance->clock_step_ns = at->wanted->offset;
     return 0;
 }
 
 static int operate_locked(const struct operation* at) {
     int error;
 
-    mutex_lock(&at->world->lock);
+    mutex_lock(&at->instance->lock);
     switch (at->wanted->verb) {
         case KMES_TEST_BATCH:
         case KMES_TEST_END:
@@ -362,7 +362,7 @@ static int operate_locked(const struct operation* at) {
         default:
             error = set_clock(at);
     }
-    mutex_unlock(&at->world->lock);
+    mutex_unlock(&at->instance->lock);
     return error;
 }
 
@@ -378,19 +378,19 @@ static int write_bytes(const struct operation* at, struct kmes_memory* memory) {
     copy = copy_bytes(wanted->payload_address, wanted->bytes, &error);
     if (error) return error;
     if (!copy) return wanted->bytes ? -EFAULT : 0;
-    mutex_lock(&at->world->lock);
+    mutex_lock(&at->instance->lock);
     /* Like a consumer, concurrently with accesses to the same bytes. */
     data_race(memcpy((u8*)memory->mapping + wanted->offset, copy, wanted->bytes));
-    mutex_unlock(&at->world->lock);
+    mutex_unlock(&at->instance->lock);
     kvfree(copy);
     return 0;
 }
 
 static int nudge(const struct operation* at, struct kmes_memory* memory) {
     if (memory->cpu != at->wanted->cpu) return -EINVAL;
-    mutex_lock(&at->world->lock);
+    mutex_lock(&at->instance->lock);
     at->wanted->result = kmes_buffer_nudge(&at->cpu->core, &memory->buffer);
-    mutex_unlock(&at->world->lock);
+    mutex_unlock(&at->instance->lock);
     return 0;
 }
 
@@ -399,14 +399,14 @@ static bool is_seen(const struct operation* at, const struct kmes_memory* memory
     bool is_next = false;
     u32 i;
 
-    mutex_lock(&at->world->lock);
-    for (i = 0; i < at->world->cpus; i++) is_next |= at->test->cpu[i].next == memory;
-    mutex_unlock(&at->world->lock);
+    mutex_lock(&at->instance->lock);
+    for (i = 0; i < at->instance->cpus; i++) is_next |= at->test->cpu[i].next == memory;
+    mutex_unlock(&at->instance->lock);
     return !is_next;
 }
 
 static int operate_on_buffer(const struct operation* at, struct file** file) {
-    struct kmes_memory* memory = kmes_memory_find(at->world, at->wanted->buffer);
+    struct kmes_memory* memory = kmes_memory_find(at->instance, at->wanted->buffer);
     int error = 0;
 
     if (!memory) return -EINVAL;
@@ -448,10 +448,10 @@ static s64 canary(u64 value) {
 static int tell_state(const struct operation* at) {
     const struct kmes_cpu* core = &at->cpu->core;
     struct kmes_test_state state = {.statistics.cpu = at->wanted->cpu};
-    int error = kmes_world_statistics(at->world, &state.statistics);
+    int error = kmes_instance_statistics(at->instance, &state.statistics);
 
     if (error) return error;
-    mutex_lock(&at->world->lock);
+    mutex_lock(&at->instance->lock);
     state.capacity = core->buffer->capacity;
     state.tail = core->buffer->tail;
     state.published = core->buffer->published;
@@ -459,12 +459,12 @@ static int tell_state(const struct operation* at) {
     state.generation = core->buffer->generation;
     state.futex_counter = core->buffer->futex_counter;
     state.sequence = core->sequence;
-    state.wakes_issued = atomic64_read(&at->world->wakes_issued);
-    state.threads_woken = atomic64_read(&at->world->threads_woken);
+    state.wakes_issued = atomic64_read(&at->instance->wakes_issued);
+    state.threads_woken = atomic64_read(&at->instance->threads_woken);
     state.buffer = at->cpu->memory->number;
-    state.buffers = at->world->buffers_made;
+    state.buffers = at->instance->buffers_made;
     state.is_boot = at->open->is_boot;
-    mutex_unlock(&at->world->lock);
+    mutex_unlock(&at->instance->lock);
     if (copy_to_user(u64_to_user_ptr(at->wanted->state_address), &state, sizeof(state)))
         return -EFAULT;
     return 0;
@@ -474,8 +474,8 @@ int kmes_test_operate(struct kmes_test* test, struct kmes_test_operation* wanted
                       struct file** file) {
     struct operation at = {
         .test = test,
-        .world = test->world,
-        .cpu = test->world->cpu[wanted->cpu],
+        .instance = test->instance,
+        .cpu = test->instance->cpu[wanted->cpu],
         .open = &test->cpu[wanted->cpu],
         .wanted = wanted,
     };
@@ -523,6 +523,6 @@ int kmes_test_operate(struct kmes_test* test, struct kmes_test_operation* wanted
 void kmes_test_drop(struct kmes_test* test) {
     u32 i;
 
-    for (i = 0; i < test->world->cpus; i++)
+    for (i = 0; i < test->instance->cpus; i++)
         if (test->cpu[i].next) kmes_memory_put(test->cpu[i].next);
 }

@@ -43,8 +43,8 @@
 #include <linux/version.h>
 #include <linux/wait.h>
 
+#include "instance.h"
 #include "module.h"
-#include "world.h"
 
 #define KMES_IS_QUEUED 0 /* bit of kmes_memory.is_wake_queued */
 
@@ -127,8 +127,8 @@ static long wake(struct kmes_memory* memory) {
 static long issue(struct kmes_memory* memory) {
     long woken = wake(memory);
 
-    atomic64_inc(&memory->world->wakes_issued);
-    if (woken > 0) atomic64_add(woken, &memory->world->threads_woken);
+    atomic64_inc(&memory->instance->wakes_issued);
+    if (woken > 0) atomic64_add(woken, &memory->instance->threads_woken);
     if (woken < 0) pr_err_ratelimited("FUTEX_WAKE: error %ld\n", -woken);
     return woken;
 }

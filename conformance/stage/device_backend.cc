@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The backend with buffers of the kernel module. Each stage has its own world
+// The backend with buffers of the kernel module. Each stage has its own instance
 // (<linux/kmes_test.h>), whose CPUs are not processors of the machine. Every operation is one
 // ioctl, and another ioctl then reads the state of the producer. See ring_backend.h.
 #include <fcntl.h>
@@ -84,7 +84,7 @@ class DeviceBackend : public RingBackend {
     OnWake on_wake_;
     std::vector<KernelBuffer> buffers_;
     std::vector<std::uint64_t> wakes_queued_;  // by CPU: the wakes that its emissions have queued
-    // The next time of the world's clock, if it is known.
+    // The next time of the instance's clock, if it is known.
     std::optional<std::uint64_t> next_clock_ns_;
     std::uint64_t wakes_ = 0;
     std::uint64_t threads_woken_ = 0;
@@ -107,23 +107,23 @@ void DeviceBackend::create(const BackendSetup& setup, OnWake on_wake) {
     on_wake_ = std::move(on_wake);
     if (setup.least_file_bytes != 0)
         throw NotStageable("the module says itself how long the file of a buffer is");
-    kmes_test_world world{};
-    world.capacity = setup.capacity_bytes;
-    world.start_positions_address = address_of(setup.start_positions.data());
-    world.last_sequence = setup.last_sequence;
-    world.first_generation = setup.first_generation;
-    world.max_event_size = kLargestEventBytes;
-    world.cpus = setup.cpus;
-    world.is_boot = setup.is_boot ? 1 : 0;
-    world.first_futex_counter = setup.first_futex_counter;
-    if (ioctl(fd_, KMES_TEST_IOC_CREATE, &world) != 0) {
+    kmes_test_instance instance{};
+    instance.capacity = setup.capacity_bytes;
+    instance.start_positions_address = address_of(setup.start_positions.data());
+    instance.last_sequence = setup.last_sequence;
+    instance.first_generation = setup.first_generation;
+    instance.max_event_size = kLargestEventBytes;
+    instance.cpus = setup.cpus;
+    instance.is_boot = setup.is_boot ? 1 : 0;
+    instance.first_futex_counter = setup.first_futex_counter;
+    if (ioctl(fd_, KMES_TEST_IOC_CREATE, &instance) != 0) {
         const std::string what =
-            fmt::format("{}: no world of {} CPUs with buffers of {} bytes: {}", path_, setup.cpus,
-                        setup.capacity_bytes, strerror(errno));
+            fmt::format("{}: no instance of {} CPUs with buffers of {} bytes: {}", path_,
+                        setup.cpus, setup.capacity_bytes, strerror(errno));
         if (errno == ENOMEM) throw NotStageable(what);
         throw SuiteError(what);
     }
-    id_ = world.id;
+    id_ = instance.id;
     wakes_queued_.resize(setup.cpus);
     for (std::uint32_t cpu = 0; cpu < setup.cpus; ++cpu) {
         adopt(setup.capacity_bytes);
@@ -131,7 +131,7 @@ void DeviceBackend::create(const BackendSetup& setup, OnWake on_wake) {
     }
 }
 
-// Opens and maps the next buffer of the world.
+// Opens and maps the next buffer of the instance.
 void DeviceBackend::adopt(std::uint64_t capacity_bytes) {
     KernelBuffer& buffer = buffers_.emplace_back();
     buffer.capacity_bytes = capacity_bytes;
@@ -214,7 +214,7 @@ void DeviceBackend::settle() {
     on_wake_(state.threads_woken - std::exchange(threads_woken_, state.threads_woken));
 }
 
-// After a set, the clock of the world advances with each event, as the stage's clock does.
+// After a set, the clock of the instance advances with each event, as the stage's clock does.
 void DeviceBackend::set_clock(std::uint64_t ns) {
     if (next_clock_ns_ != ns) {
         kmes_test_operation clock = operation(KMES_TEST_CLOCK, 0);
@@ -320,7 +320,7 @@ std::unique_ptr<RingBackend> make_device_backend(const std::string& path) {
 
 namespace {
 
-// True if the buffers of the world have the form of this run (layouts.md, in docs/ or
+// True if the buffers of the instance have the form of this run (layouts.md, in docs/ or
 // /usr/share/doc/kmes-conformance). The module maps a buffer only with its exact length, and writes
 // headers of its own form.
 bool has_form_of_this_run(int device, std::uint64_t capacity_bytes) {
@@ -351,15 +351,15 @@ std::string why_no_device(const std::string& path) {
     const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
     if (fd < 0)
         return fmt::format("{}: {}; kmes.ko is the module that makes it", path, strerror(errno));
-    kmes_test_world world{};
-    world.capacity = 65536;
-    world.max_event_size = kLargestEventBytes;
-    world.cpus = 1;
-    const int error = ioctl(fd, KMES_TEST_IOC_CREATE, &world) == 0 ? 0 : errno;
+    kmes_test_instance instance{};
+    instance.capacity = 65536;
+    instance.max_event_size = kLargestEventBytes;
+    instance.cpus = 1;
+    const int error = ioctl(fd, KMES_TEST_IOC_CREATE, &instance) == 0 ? 0 : errno;
     kmes_ioctl_statistics statistics{};
     const bool is_of_kmes =
         error == 0 || ioctl(fd, KMES_IOC_STATISTICS, &statistics) == 0 || errno != ENOTTY;
-    const bool has_form = error != 0 || has_form_of_this_run(fd, world.capacity);
+    const bool has_form = error != 0 || has_form_of_this_run(fd, instance.capacity);
     close(fd);
     if (!has_form)
         return fmt::format(
@@ -369,8 +369,8 @@ std::string why_no_device(const std::string& path) {
     if (error == ENOTTY && !is_of_kmes)
         return fmt::format("{}: no device of KMES; kmes.ko makes /dev/kmes", path);
     if (error == ENOTTY) return fmt::format("{}: no test build of the module (KMES_TEST=1)", path);
-    if (error == EPERM) return fmt::format("{}: CAP_SYS_ADMIN is needed for its worlds", path);
-    return error == 0 ? "" : fmt::format("{}: no world: {}", path, strerror(error));
+    if (error == EPERM) return fmt::format("{}: CAP_SYS_ADMIN is needed for its instances", path);
+    return error == 0 ? "" : fmt::format("{}: no instance: {}", path, strerror(error));
 }
 
 }  // namespace kmes::conformance

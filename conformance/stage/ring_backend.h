@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The interface of a backend: the memory of the buffers, and the producer that writes to them. A
-// backend is the core in this process (core_backend.cc), or a world of the kernel module
+// backend is the core in this process (core_backend.cc), or an instance of the kernel module
 // (device_backend.cc). It has no history, no clock and no judgement, which belong to Rings. Knows
 // no testee.
 #ifndef KMES_CONFORMANCE_STAGE_RING_BACKEND_H_
@@ -118,12 +118,12 @@ class RingBackend {
 // Makes the core in this process, in the form of the layout of this run.
 std::unique_ptr<RingBackend> make_core_backend();
 
-// Makes a backend with its own world on the device at `path`, which needs a test build of the
+// Makes a backend with its own instance on the device at `path`, which needs a test build of the
 // module (<linux/kmes_test.h>). Its functions throw NotStageable if the module cannot do what the
 // case needs, and SuiteError if the device fails.
 std::unique_ptr<RingBackend> make_device_backend(const std::string& path);
 
-// Returns why this device cannot make a world, in one line. Empty: it can.
+// Returns why this device cannot make an instance, in one line. Empty: it can.
 std::string why_no_device(const std::string& path);
 
 }  // namespace kmes::conformance

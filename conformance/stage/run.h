@@ -22,8 +22,8 @@ CaseOutcome run_with_monitors(const Case& the_case, const StageSettings& setting
 // `cpus_before`: the number of CPUs of an earlier check that did not fail, or 0.
 std::string describe_stepper(const StageSettings& settings, std::uint32_t cpus_before);
 
-// Checks that the program exists and can be started and traced, and that the device can make a
-// world. Returns an empty string, or one line, which ends the run with status 3.
+// Checks that the program exists and can be started and traced, and that the device can make an
+// instance. Returns an empty string, or one line, which ends the run with status 3.
 std::string check_set_up(const StageSettings& settings);
 
 }  // namespace kmes::conformance

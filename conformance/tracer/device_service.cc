@@ -67,11 +67,11 @@ int64_t Tracer::Engine::ask_device(Injection& injection, Thread& thread, const A
     if (fd < 0) return failed("the testee could not open the device: ", fd);
     const auto device_fd = static_cast<uint64_t>(fd);
     const uint64_t scratch = process_of(thread).scratch;
-    uint32_t world = device.world;
+    uint32_t instance = device.instance;
     int64_t result =
-        call_device(injection, thread.tid, device_fd, KMES_TEST_IOC_JOIN, scratch, world);
+        call_device(injection, thread.tid, device_fd, KMES_TEST_IOC_JOIN, scratch, instance);
     if (result < 0)
-        failed("the testee could not join its world: ", result);
+        failed("the testee could not join its instance: ", result);
     else if (question.cpu)
         result = attach_cpu(injection, thread.tid, device_fd, scratch, question);
     else

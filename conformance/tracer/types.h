@@ -76,11 +76,11 @@ enum class AttachCall { kAllCpus, kOneCpu, kOneCpuOrCount };
 inline constexpr uint32_t kAskForCount = 0xffffffff;
 
 // A device of the kernel module that answers kmes_attach. The tracer makes the testee open it, join
-// the world (KMES_TEST_IOC_JOIN), and attach there (KMES_IOC_ATTACH, or KMES_IOC_ATTACH_CPU for one
-// CPU).
+// the instance (KMES_TEST_IOC_JOIN), and attach there (KMES_IOC_ATTACH, or KMES_IOC_ATTACH_CPU for
+// one CPU).
 struct AttachDevice {
     std::string path;
-    uint32_t world = 0;
+    uint32_t instance = 0;
 };
 
 // The runner's answer to kmes_attach. If `error` is 0, the testee gets the fds of `buffers` in this

@@ -280,26 +280,27 @@ void Player::ask(Bytes& bytes) {
 void Player::create(Bytes& bytes) {
     std::array<__u64, 1024> positions{};
     positions[0] = bytes.byte() < 128 ? 0 : bytes.number();
-    kmes_test_world world{};
-    world.capacity = capacity(bytes);
-    world.cpus = static_cast<__u32>(bytes.byte() < 230 ? 1 + bytes.below(4) : bytes.number());
+    kmes_test_instance instance{};
+    instance.capacity = capacity(bytes);
+    instance.cpus = static_cast<__u32>(bytes.byte() < 230 ? 1 + bytes.below(4) : bytes.number());
     // Many CPUs have small rings, so the memory suffices. Other tests cover failed allocations.
-    if (world.cpus > 8 && world.capacity > 4096) world.capacity = 4096;
-    world.start_positions_address = bytes.byte() < 128 ? 0 : address(bytes, positions.data());
-    world.last_sequence = bytes.number();
-    world.first_generation = bytes.number();
-    world.clock_ns = bytes.number();
-    world.clock_step_ns = bytes.number();
-    world.max_event_size = bytes.byte() < 200 ? 65536 : bytes.number();
-    world.first_cpu_id = bytes.byte() < 200 ? 0 : static_cast<__u32>(bytes.number());
-    world.is_boot = bytes.byte() < 200 ? 0 : static_cast<__u32>(bytes.below(3));
-    world.first_futex_counter = static_cast<__u32>(bytes.number());
-    world.reserved = bytes.byte() < 250 ? 0 : 1;
-    if (call(bytes, device(bytes), KMES_TEST_IOC_CREATE, &world) == 0) last_world_ = world.id;
+    if (instance.cpus > 8 && instance.capacity > 4096) instance.capacity = 4096;
+    instance.start_positions_address = bytes.byte() < 128 ? 0 : address(bytes, positions.data());
+    instance.last_sequence = bytes.number();
+    instance.first_generation = bytes.number();
+    instance.clock_ns = bytes.number();
+    instance.clock_step_ns = bytes.number();
+    instance.max_event_size = bytes.byte() < 200 ? 65536 : bytes.number();
+    instance.first_cpu_id = bytes.byte() < 200 ? 0 : static_cast<__u32>(bytes.number());
+    instance.is_boot = bytes.byte() < 200 ? 0 : static_cast<__u32>(bytes.below(3));
+    instance.first_futex_counter = static_cast<__u32>(bytes.number());
+    instance.reserved = bytes.byte() < 250 ? 0 : 1;
+    if (call(bytes, device(bytes), KMES_TEST_IOC_CREATE, &instance) == 0)
+        last_instance_ = instance.id;
 }
 
 void Player::join(Bytes& bytes) {
-    __u32 id = bytes.byte() < 200 ? last_world_ : static_cast<__u32>(bytes.number());
+    __u32 id = bytes.byte() < 200 ? last_instance_ : static_cast<__u32>(bytes.number());
     call(bytes, device(bytes), KMES_TEST_IOC_JOIN, &id);
 }
 

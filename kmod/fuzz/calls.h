@@ -82,7 +82,7 @@ class Player {
     std::array<int, 4> devices_{-1, -1, -1, -1};
     std::vector<int> buffers_;
     std::vector<Mapping> mappings_;
-    std::uint32_t last_world_ = 0;
+    std::uint32_t last_instance_ = 0;
     std::uint8_t* arena_;  // mapped and unmapped pages; calls.cc has their offsets
     std::uint64_t calls_ = 0, succeeded_ = 0;
     std::int64_t canary_ = 0;

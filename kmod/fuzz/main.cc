@@ -105,15 +105,15 @@ std::size_t count_descriptors() {
     return count;
 }
 
-// Each shared device has a world, which all threads operate on and join.
-void make_shared_worlds(Campaign& campaign) {
+// Each shared device has an instance, which all threads operate on and join.
+void make_shared_instances(Campaign& campaign) {
     for (identity::Descriptor& device : campaign.devices) {
         device = identity::open_device();
-        kmes_test_world world{};
-        world.capacity = 8192;
-        world.cpus = 2;
-        world.max_event_size = 65536;
-        if (ioctl(device.get(), KMES_TEST_IOC_CREATE, &world))
+        kmes_test_instance instance{};
+        instance.capacity = 8192;
+        instance.cpus = 2;
+        instance.max_event_size = 65536;
+        if (ioctl(device.get(), KMES_TEST_IOC_CREATE, &instance))
             std::printf("not a test build: only the production ioctls are fuzzed\n");
     }
 }
@@ -137,7 +137,7 @@ void check_that_it_works() {
 int run(const Options& options) {
     Campaign campaign;
     campaign.options = options;
-    make_shared_worlds(campaign);
+    make_shared_instances(campaign);
     const std::size_t descriptors = count_descriptors();
     std::vector<std::thread> threads;
     for (std::uint64_t i = 0; i < options.threads; i++)

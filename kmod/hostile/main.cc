@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Hostile consumers, in a world of a test build and on the real rings (runs.h).
+// Hostile consumers, in an instance of a test build and on the real rings (runs.h).
 //
 //   hostile [SEED [EVENTS [TIMES [CPU]]]]
 //
 // EVENTS: the minimum of events on each CPU. TIMES: the minimum of each kind of attack. CPU:
-// changes one byte of data of this CPU of the world. The run must then fail.
+// changes one byte of data of this CPU of the instance. The run must then fail.
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -29,7 +29,7 @@ int main(int count, char** words) {
     if (count > 3) options.times = std::strtoull(words[3], nullptr, 0);
     if (count > 4) options.planted_cpu = std::atoi(words[4]);
     try {
-        const bool is_good = kmes::hostile::play_world(options);
+        const bool is_good = kmes::hostile::play_instance(options);
         return kmes::hostile::play_real(options) && is_good ? 0 : 1;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "hostile: %s\n", error.what());

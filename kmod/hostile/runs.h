@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Hostile consumers on one CPU's buffer while all CPUs emit (E13): in a world, and on the real
+// Hostile consumers on one CPU's buffer while all CPUs emit (E13): in an instance, and on the real
 // rings.
 #ifndef KMES_KMOD_HOSTILE_RUNS_H_
 #define KMES_KMOD_HOSTILE_RUNS_H_
@@ -18,7 +18,7 @@ struct Options {
     std::uint64_t seed = 1;
     unsigned events = 3000;    // minimum of each CPU
     std::uint64_t times = 30;  // minimum of each kind of attack
-    int planted_cpu = -1;      // a CPU of the world, one of whose data bytes is changed
+    int planted_cpu = -1;      // a CPU of the instance, one of whose data bytes is changed
 };
 
 // Prints and counts failures, from any thread.
@@ -37,7 +37,7 @@ void kill_and_restart(Attackers& attackers, const std::atomic<unsigned>& emittin
                       Failures& failures);
 
 // Each returns whether the run passed, and prints its failures.
-bool play_world(const Options& options);
+bool play_instance(const Options& options);
 bool play_real(const Options& options);
 
 }  // namespace kmes::hostile

@@ -165,7 +165,7 @@ std::optional<std::string> compare(Module& module, Userspace& userspace, const S
 }  // namespace
 
 Played play_concurrently(std::uint64_t seed) {
-    WorldOptions options;
+    InstanceOptions options;
     options.capacity = kSmallest;
     options.clock_step_ns = 0;  // the timestamp must not depend on the time of the emission
     options.cpus = kCpus;

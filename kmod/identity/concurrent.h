@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Resizes while other threads emit. The module plays first: on each CPU of a world, one thread
+// Resizes while other threads emit. The module plays first: on each CPU of an instance, one thread
 // emits a stream that the seed determines, and another resizes in pieces. The last event in each
 // retired buffer shows the place of the resize in the stream. Then the producer in this process
 // plays the same stream, with whole swaps at those places. The metadata, the statistics and the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Plays scripts on the producer in this process and on a world of the module, and compares all
+// Plays scripts on the producer in this process and on an instance of the module, and compares all
 // bytes after each operation (docs/identity.md). Needs a test build of kmes.ko.
 #include <getopt.h>
 
@@ -26,7 +26,7 @@ constexpr char kUsage[] =
     "                [--concurrent N] [--real N] [--plant-difference] [--incomplete]\n"
     "                [FILE or FOLDER...]\n"
     "--random N          play N random scripts of --steps operations (1000), from --seed on (1)\n"
-    "--cpus N            play N scripts at once, one on each CPU of a world (1)\n"
+    "--cpus N            play N scripts at once, one on each CPU of an instance (1)\n"
     "--calls N           make N valid and invalid emit calls\n"
     "--concurrent N      make N runs of resizes while other threads emit\n"
     "--real N            resize the real rings N times under load, with readers\n"
@@ -183,7 +183,7 @@ int run(const Options& options) {
                 " scripts skipped; %" PRIu64 " differences planted; %" PRIu64 " failures\n",
                 sum.scripts, options.seed, sum.operations, sum.skipped, sum.bytes >> 20, sum.scaled,
                 sum.too_large, sum.plants, sum.failures);
-    if (options.real && !resize_real_world(static_cast<unsigned>(options.real))) return 1;
+    if (options.real && !resize_real_instance(static_cast<unsigned>(options.real))) return 1;
     if ((!sum.scripts && !options.real) || sum.failures) return 1;
     return !sum.scripts || options.may_be_incomplete || sum.table.is_complete() ? 0 : 1;
 }

@@ -70,21 +70,21 @@ DeviceMapping& DeviceMapping::operator=(DeviceMapping&& other) noexcept {
     return *this;
 }
 
-Module::Module(const WorldOptions& options) : world_(open_device()) {
+Module::Module(const InstanceOptions& options) : instance_(open_device()) {
     const std::vector<__u64> positions(options.cpus, options.position);
-    kmes_test_world world{};
-    world.capacity = options.capacity;
-    world.start_positions_address = address_of(positions.data());
-    world.last_sequence = options.sequence;
-    world.clock_ns = options.clock_ns;
-    world.clock_step_ns = options.clock_step_ns;
-    world.max_event_size = options.max_event_size;
-    world.cpus = options.cpus;
-    world.first_cpu_id = options.first_cpu_id;
-    world.is_boot = options.is_boot;
-    if (ioctl(world_.get(), KMES_TEST_IOC_CREATE, &world))
+    kmes_test_instance instance{};
+    instance.capacity = options.capacity;
+    instance.start_positions_address = address_of(positions.data());
+    instance.last_sequence = options.sequence;
+    instance.clock_ns = options.clock_ns;
+    instance.clock_step_ns = options.clock_step_ns;
+    instance.max_event_size = options.max_event_size;
+    instance.cpus = options.cpus;
+    instance.first_cpu_id = options.first_cpu_id;
+    instance.is_boot = options.is_boot;
+    if (ioctl(instance_.get(), KMES_TEST_IOC_CREATE, &instance))
         fail("KMES_TEST_IOC_CREATE (is this a test build of the module?)");
-    id_ = world.id;
+    id_ = instance.id;
     buffers_.resize(options.cpus);
     for (unsigned cpu = 0; cpu < options.cpus; cpu++) buffers_[cpu].push_back(current_buffer(cpu));
 }
@@ -93,7 +93,7 @@ std::int64_t Module::operate(kmes_test_operation& operation) {
     const std::uint32_t buffer = operation.buffer;
     if (names_a_buffer(operation.verb))
         operation.buffer = buffers_.at(operation.cpu).at(buffer).number;
-    if (ioctl(world_.get(), KMES_TEST_IOC_OPERATE, &operation))
+    if (ioctl(instance_.get(), KMES_TEST_IOC_OPERATE, &operation))
         fail("KMES_TEST_IOC_OPERATE, verb " + std::to_string(operation.verb));
     operation.buffer = buffer;
     return operation.result;
@@ -119,7 +119,7 @@ Module::Buffer Module::current_buffer(unsigned cpu) {
     operation.verb = KMES_TEST_OPEN;
     operation.cpu = cpu;
     operation.buffer = now.buffer;
-    if (ioctl(world_.get(), KMES_TEST_IOC_OPERATE, &operation)) fail("KMES_TEST_OPEN");
+    if (ioctl(instance_.get(), KMES_TEST_IOC_OPERATE, &operation)) fail("KMES_TEST_OPEN");
     const Descriptor fd(static_cast<int>(operation.result));
     return {now.buffer, DeviceMapping(fd.get(), now.capacity)};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A world of the module, operated by the ioctls of a test build on /dev/kmes.
+// An instance of the module, operated by the ioctls of a test build on /dev/kmes.
 #ifndef KMES_KMOD_IDENTITY_MODULE_H_
 #define KMES_KMOD_IDENTITY_MODULE_H_
 
@@ -46,14 +46,14 @@ class DeviceMapping {
 
 class Module : public Side {
   public:
-    explicit Module(const WorldOptions& options);
+    explicit Module(const InstanceOptions& options);
     std::int64_t operate(kmes_test_operation& operation) override;
     kmes_test_state state(unsigned cpu) override;
     std::span<std::uint8_t> mapping(unsigned cpu, std::size_t buffer) override;
     void take_new_buffer(unsigned cpu) override;
 
-    // Attaches by KMES_IOC_ATTACH on an open file that has joined this world. Returns a descriptor
-    // for each CPU. On failure returns none, and sets *error.
+    // Attaches by KMES_IOC_ATTACH on an open file that has joined this instance. Returns a
+    // descriptor for each CPU. On failure returns none, and sets *error.
     std::vector<Descriptor> attach(int* error) const;
     // Returns a descriptor of a buffer, by its index among those of its CPU.
     Descriptor open_buffer(unsigned cpu, std::size_t buffer);
@@ -64,13 +64,13 @@ class Module : public Side {
 
   private:
     struct Buffer {
-        std::uint32_t number;  // in the world
+        std::uint32_t number;  // in the instance
         DeviceMapping mapping;
     };
 
     Buffer current_buffer(unsigned cpu);
 
-    Descriptor world_;
+    Descriptor instance_;
     std::uint32_t id_ = 0;
     std::vector<std::vector<Buffer>> buffers_;  // of each CPU
 };

@@ -17,9 +17,9 @@ using props::Verb;
 // The highest position after a shift (E11: positions never cross 2^64).
 constexpr std::uint64_t kHighestPosition = ~0ull - (1ull << 41);
 
-WorldOptions options_of(const std::vector<props::Script>& scripts) {
+InstanceOptions options_of(const std::vector<props::Script>& scripts) {
     const Operation settings = scripts.at(0).settings();
-    WorldOptions options;
+    InstanceOptions options;
     options.capacity = settings[Key::capacity];
     options.position = settings[Key::position];
     options.sequence = settings[Key::sequence];

@@ -30,7 +30,7 @@ struct Played {
     std::optional<std::string> difference;  // the first one
 };
 
-// Changes one byte of the module's world between an operation and the comparison.
+// Changes one byte of the module's instance between an operation and the comparison.
 struct Plant {
     std::uint64_t at_operation = 0;  // counted over all CPUs, from 0
     std::uint64_t offset = 0;        // in the mapping of the current buffer of CPU 0
@@ -38,8 +38,8 @@ struct Plant {
 
 class Player {
   public:
-    // The player refers to `scripts`. The first script has the settings of the world, but each CPU
-    // has the start position of its own script.
+    // The player refers to `scripts`. The first script has the settings of the instance, but each
+    // CPU has the start position of its own script.
     explicit Player(const std::vector<props::Script>& scripts, std::optional<Plant> plant = {});
     Played play();
     // Plays kmes_call_emit and kmes_call_emit_batch, with valid entries and all kinds of invalid
@@ -90,7 +90,7 @@ class Player {
     void differ(unsigned cpu, const std::string& what);
 
     std::vector<CpuState> cpu_states_;
-    WorldOptions options_;
+    InstanceOptions options_;
     Userspace userspace_;
     Module module_;
     std::optional<Plant> plant_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// One of the two sides that play the same operations: the producer in this process, or a world of
-// the module. Both take the operations of kmod/uapi/linux/kmes_test.h, whose addresses are those of
-// this process. A buffer is identified by its index among those of its CPU, from 0.
+// One of the two sides that play the same operations: the producer in this process, or an instance
+// of the module. Both take the operations of kmod/uapi/linux/kmes_test.h, whose addresses are those
+// of this process. A buffer is identified by its index among those of its CPU, from 0.
 #ifndef KMES_KMOD_IDENTITY_SIDE_H_
 #define KMES_KMOD_IDENTITY_SIDE_H_
 
@@ -13,7 +13,7 @@
 
 namespace kmes::identity {
 
-struct WorldOptions {
+struct InstanceOptions {
     std::uint64_t capacity = 4096;
     std::uint64_t position = 0;
     std::uint64_t sequence = 0;

@@ -18,7 +18,7 @@
 
 namespace kmes::identity {
 
-// Uses KMES_IOC_ATTACH and KMES_IOC_STATISTICS on the real world.
+// Uses KMES_IOC_ATTACH and KMES_IOC_STATISTICS on the real instance.
 unsigned real_cpus();
 kmes_ioctl_statistics real_statistics(unsigned cpu);
 
@@ -80,7 +80,7 @@ class Reader {
 // Resizes the real rings `resizes` times, while threads emit on all CPUs and readers check. Before
 // each resize it waits until all readers have switched to the current buffers. Returns whether the
 // run passed, and prints its failures.
-bool resize_real_world(unsigned resizes);
+bool resize_real_instance(unsigned resizes);
 
 }  // namespace kmes::identity
 

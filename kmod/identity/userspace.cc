@@ -32,7 +32,7 @@ int fetch(void*, void* to, const void* from, __u64 bytes) {
 
 }  // namespace
 
-Userspace::Userspace(const WorldOptions& options)
+Userspace::Userspace(const InstanceOptions& options)
     : options_(options),
       clock_ns_(options.clock_ns),
       clock_step_ns_(options.clock_step_ns),

@@ -19,7 +19,7 @@ namespace kmes::identity {
 
 class Userspace : public Side {
   public:
-    explicit Userspace(const WorldOptions& options);
+    explicit Userspace(const InstanceOptions& options);
     std::int64_t operate(kmes_test_operation& operation) override;
     kmes_test_state state(unsigned cpu) override;
     std::span<std::uint8_t> mapping(unsigned cpu, std::size_t buffer) override;
@@ -50,7 +50,7 @@ class Userspace : public Side {
     std::int64_t counted(CoreOperation operation, std::int64_t result);
     BufferHandle make_buffer(const Cpu& cpu, std::uint64_t capacity);
 
-    const WorldOptions options_;
+    const InstanceOptions options_;
     std::uint64_t clock_ns_;
     std::uint64_t clock_step_ns_;
     std::vector<std::unique_ptr<Cpu>> cpus_;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * The additional ioctls of a test build of the module (KMES_TEST=1), on the same /dev/kmes: worlds.
- * A world has its own CPUs, which are not processors of the machine. It uses the same core,
- * buffers, mappings and wakes as the real rings. The test injects its clock, positions and
- * contents. Needs CAP_SYS_ADMIN. Other builds return ENOTTY.
+ * The additional ioctls of a test build of the module (KMES_TEST=1), on the same /dev/kmes:
+ * instances. An instance has its own CPUs, which are not processors of the machine. It uses the
+ * same core, buffers, mappings and wakes as the real rings. The test injects its clock, positions
+ * and contents. Needs CAP_SYS_ADMIN. Other builds return ENOTTY.
  *
- * KMES_TEST_IOC_CREATE makes a world on this open file. The world ends with the file; each of its
- * buffers ends with the last mapping. After KMES_TEST_IOC_JOIN on another open file,
- * KMES_IOC_ATTACH there returns that world's buffers.
+ * KMES_TEST_IOC_CREATE makes an instance on this open file. The instance ends with the file; each
+ * of its buffers ends with the last mapping. After KMES_TEST_IOC_JOIN on another open file,
+ * KMES_IOC_ATTACH there returns that instance's buffers.
  */
 #ifndef _UAPI_LINUX_KMES_TEST_H
 #define _UAPI_LINUX_KMES_TEST_H
 
 #include <linux/kmes.h>
 
-/* EINVAL: out of range; EEXIST: this open file has a world. Capacities: any power of two from 4096
- * to 256 MiB. */
-struct kmes_test_world {
+/* EINVAL: out of range; EEXIST: this open file has an instance. Capacities: any power of two from
+ * 4096 to 256 MiB. */
+struct kmes_test_instance {
     __u64 capacity; /* of the first rings, or of the boot buffers if is_boot is set */
     __u64 start_positions_address; /* of __u64[cpus]; 0: all begin at 0 (E11) */
     __u64 last_sequence;           /* the first event has one more */
@@ -63,7 +63,8 @@ enum kmes_test_verb {
                          fuzzer */
 };
 
-/* Buffers of a world have numbers from 0, in the order of their creation, for all CPUs together. */
+/* Buffers of an instance have numbers from 0, in the order of their creation, for all CPUs
+ * together. */
 struct kmes_test_operation {
     __u32 verb;
     __u32 cpu;
@@ -94,16 +95,16 @@ struct kmes_test_state {
     __u64 frontier;
     __u64 generation;
     __u64 sequence;
-    __u64 wakes_issued;  /* of the world */
-    __u64 threads_woken; /* by those wakes, of the world */
+    __u64 wakes_issued;  /* of the instance */
+    __u64 threads_woken; /* by those wakes, of the instance */
     __u32 futex_counter;
     __u32 buffer;  /* its number */
-    __u32 buffers; /* of the world, including ended ones */
+    __u32 buffers; /* of the instance, including ended ones */
     __u32 is_boot;
     struct kmes_ioctl_statistics statistics;
 };
 
-#define KMES_TEST_IOC_CREATE _IOWR(KMES_IOC_MAGIC, 0xa0, struct kmes_test_world)
+#define KMES_TEST_IOC_CREATE _IOWR(KMES_IOC_MAGIC, 0xa0, struct kmes_test_instance)
 #define KMES_TEST_IOC_JOIN _IOW(KMES_IOC_MAGIC, 0xa1, __u32)
 /* Returns 0 if the operation was executed, whatever its `result`. Otherwise EINVAL, EFAULT, ENOMEM.
  */

@@ -108,7 +108,7 @@ Counted count(unsigned cpus) {
 
 }  // namespace
 
-bool resize_real_world(unsigned resizes) {
+bool resize_real_instance(unsigned resizes) {
     Run run;
     run.cpus = real_cpus();
     const Counted before = count(run.cpus);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Hostile consumers on CPU 0 of a world of a test build. For each CPU a second producer in this
+// Hostile consumers on CPU 0 of an instance of a test build. For each CPU a second producer in this
 // process, the twin, emits the same events. Both must have the same bytes (for CPU 0: the same
 // data), and the same private state and statistics.
 #include <sys/mman.h>
@@ -25,9 +25,9 @@ namespace {
 
 using identity::address_of;
 using identity::Descriptor;
+using identity::InstanceOptions;
 using identity::Module;
 using identity::Userspace;
-using identity::WorldOptions;
 
 constexpr unsigned kProcesses = 3;
 constexpr unsigned kCpus = 3;
@@ -37,10 +37,10 @@ constexpr unsigned kChecksEach = 32;   // events
 constexpr unsigned kSwapsEach = 400;   // events
 constexpr unsigned kMostBuffers = 24;  // all stay mapped and are compared
 
-// One CPU of the world and its twin in this process. Belongs to one thread.
+// One CPU of the instance and its twin in this process. Belongs to one thread.
 class TwinCpu {
   public:
-    TwinCpu(unsigned cpu, Module& module, const WorldOptions& options, Failures& failures)
+    TwinCpu(unsigned cpu, Module& module, const InstanceOptions& options, Failures& failures)
         : cpu_(cpu),
           module_(module),
           twin_(twin_options(cpu, options)),
@@ -87,7 +87,7 @@ class TwinCpu {
     std::uint64_t events() const { return events_; }
 
   private:
-    static WorldOptions twin_options(unsigned cpu, WorldOptions options) {
+    static InstanceOptions twin_options(unsigned cpu, InstanceOptions options) {
         options.cpus = 1;
         options.first_cpu_id += cpu;
         return options;
@@ -140,7 +140,7 @@ class TwinCpu {
     }
 
     void fail(const std::string& what) {
-        failures_.add("CPU " + std::to_string(cpu_) + " of the world, event " +
+        failures_.add("CPU " + std::to_string(cpu_) + " of the instance, event " +
                       std::to_string(events_) + ": " + what);
     }
 
@@ -184,20 +184,20 @@ void emit(TwinCpu& twin, const Attackers& attackers, const Options& options, Fai
 
 }  // namespace
 
-bool play_world(const Options& options) {
-    WorldOptions world;
-    world.capacity = kCapacity;
-    world.clock_step_ns = 0;
-    world.cpus = kCpus;
-    world.first_cpu_id = 5;
+bool play_instance(const Options& options) {
+    InstanceOptions instance;
+    instance.capacity = kCapacity;
+    instance.clock_step_ns = 0;
+    instance.cpus = kCpus;
+    instance.first_cpu_id = 5;
     Failures failures;
-    Module module(world);
+    Module module(instance);
     Attackers attackers(kProcesses, options.seed, [&module] { return attach_to_attacked(module); });
     std::vector<std::unique_ptr<TwinCpu>> twins;
     std::vector<std::thread> threads;
     std::atomic<unsigned> emitting{kCpus};
     for (unsigned cpu = 0; cpu < kCpus; cpu++)
-        twins.push_back(std::make_unique<TwinCpu>(cpu, module, world, failures));
+        twins.push_back(std::make_unique<TwinCpu>(cpu, module, instance, failures));
     for (const auto& twin : twins)
         threads.emplace_back([&, twin = twin.get()] {
             emit(*twin, attackers, options, failures);
@@ -212,7 +212,7 @@ bool play_world(const Options& options) {
         events += twin->events();
         checks += twin->checks();
     }
-    std::printf("a world of %u CPUs, seed %" PRIu64 ": %" PRIu64 " events, compared %" PRIu64
+    std::printf("an instance of %u CPUs, seed %" PRIu64 ": %" PRIu64 " events, compared %" PRIu64
                 " times\n",
                 kCpus, options.seed, events, checks);
     return is_good && failures.is_empty();

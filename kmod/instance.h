@@ -3,36 +3,36 @@
  * The interfaces between the files of the module. Only they include it: other modules have
  * kmes_kernel.h, programs have <linux/kmes.h>.
  *
- *   world    the CPUs of one /dev/kmes. There is the real world; a test build makes others, whose
- *            CPUs are no processors of the machine.
- *   memory   one buffer: pages, mappings, inode, and the core's `struct kmes_buffer` in them
- *   open     one open file of /dev/kmes
+ *   instance  the CPUs of one /dev/kmes. There is the real instance; a test build makes others,
+ *             whose CPUs are no processors of the machine.
+ *   memory    one buffer: pages, mappings, inode, and the core's `struct kmes_buffer` in them
+ *   open      one open file of /dev/kmes
  *
- * The holders of a memory are its world, while a CPU writes to it, and each open file of it, with
- * the file's mappings. Others are its inode, while that exists, a queued wake (E16), and each
- * caller of kmes_memory_get. The last holder frees it. Each memory holds its world. All but
+ * The holders of a memory are its instance, while a CPU writes to it, and each open file of it,
+ * with the file's mappings. Others are its inode, while that exists, a queued wake (E16), and each
+ * caller of kmes_memory_get. The last holder frees it. Each memory holds its instance. All but
  * kmes_memory_get may sleep in kmes_memory_put.
  *
  * Six files call each other in a circle, and both directions are correct. file_system.c, map.c,
- * wake.c, nudge.c and world.c hold memories, and release them by kmes_memory_put. memory.c calls
+ * wake.c, nudge.c and instance.c hold memories, and release them by kmes_memory_put. memory.c calls
  * three of them when it makes a memory. It needs an inode number that no other file has
- * (file_system.c), a slot in the metadata file (wake.c), and a reference to the world (world.c).
- * file_system.c calls map.c to count a new open file, and nudge.c to nudge a memory that was
- * swapped out meanwhile. Callbacks would hide the circle and not remove it: a memory holds its
- * world, and the world holds its memories.
+ * (file_system.c), a slot in the metadata file (wake.c), and a reference to the instance
+ * (instance.c). file_system.c calls map.c to count a new open file, and nudge.c to nudge a memory
+ * that was swapped out meanwhile. Callbacks would hide the circle and not remove it: a memory holds
+ * its instance, and the instance holds its memories.
  *
  * The order of locks, outermost first:
  *   the mmap lock of a process
- *   world->configuration_lock
+ *   instance->configuration_lock
  *   the CPU hotplug lock
- *   world->lock
- *   world->list_lock
+ *   instance->lock
+ *   instance->list_lock
  *   memory->users_lock (spin locks, process context only)
  * An emission takes none of them. No thread waits for a CPU, for memory of a process or for the
- * hotplug lock while it holds world->lock.
+ * hotplug lock while it holds instance->lock.
  */
-#ifndef KMES_KMOD_WORLD_H
-#define KMES_KMOD_WORLD_H
+#ifndef KMES_KMOD_INSTANCE_H
+#define KMES_KMOD_INSTANCE_H
 
 #include <linux/atomic.h>
 #include <linux/fs.h>
@@ -52,16 +52,16 @@
 #define KMES_BOOT_CAPACITY_BYTES (256ull << 10) /* 5.1.2: a compiled-in constant */
 #define KMES_CPUS_MAX 1024u
 
-struct kmes_world;
+struct kmes_instance;
 
 /* One buffer. See above for its holders. */
 struct kmes_memory {
     struct kmes_buffer buffer; /* of the core */
-    struct kmes_world* world;
+    struct kmes_instance* instance;
     refcount_t holders;
-    struct list_head in_world; /* world->buffers, while it exists */
-    u32 cpu;    /* its index in the world; buffer.shared.cpu_id is first_cpu_id more */
-    u32 number; /* position in the order of creation of the world's buffers, from 0 */
+    struct list_head in_instance; /* instance->buffers, while it exists */
+    u32 cpu;    /* its index in the instance; buffer.shared.cpu_id is first_cpu_id more */
+    u32 number; /* position in the order of creation of the instance's buffers, from 0 */
     u32 slot;   /* of its metadata pages in the metadata file */
     u32 data_pages;
 
@@ -80,26 +80,26 @@ struct kmes_memory {
     unsigned long is_wake_queued; /* bit 0 */
     struct llist_node wake_node;
 
-    /* Under world->list_lock. */
+    /* Under instance->list_lock. */
     bool is_retired;              /* no CPU writes to it any more */
-    unsigned long nudge_due;      /* jiffies; the real world only */
+    unsigned long nudge_due;      /* jiffies; the real instance only */
     unsigned long nudge_interval; /* jiffies */
 };
 
-/* One CPU of a world. */
-struct kmes_world_cpu {
+/* One CPU of an instance. */
+struct kmes_instance_cpu {
     struct kmes_cpu core;
     struct kmes_platform platform;
-    struct kmes_memory* memory; /* the memory that contains core.buffer; under world->lock */
-    struct kmes_world* world;
+    struct kmes_memory* memory; /* the memory that contains core.buffer; under instance->lock */
+    struct kmes_instance* instance;
     u32 number;           /* its index */
     u64 longest_pause_ns; /* of emission, by a resize (E18): WRITE_ONCE, by its processor */
 };
 
-struct kmes_world {
+struct kmes_instance {
     struct kref holders;
     bool is_real; /* CPU i is processor i */
-    u32 id;       /* of a test world */
+    u32 id;       /* of a test instance */
     u32 cpus;
     u16 first_cpu_id;
 
@@ -117,21 +117,21 @@ struct kmes_world {
     atomic64_t wakes_issued;  /* FUTEX_WAKEs */
     atomic64_t threads_woken; /* threads that these wakes have woken */
 
-    /* The injected clock of a test world. Under the lock. */
+    /* The injected clock of a test instance. Under the lock. */
     u64 clock_ns;
     u64 clock_step_ns;
 
-    /* Only for the real world. */
+    /* Only for the real instance. */
     struct delayed_work nudge;
     unsigned long nudge_at; /* jiffies: when the queued work is due; under list_lock */
     struct kmes_cpu nudger; /* see nudge.c */
     struct kmes_platform nudger_platform;
 
-    struct kmes_world_cpu* cpu[]; /* `cpus` of them, each on its node */
+    struct kmes_instance_cpu* cpu[]; /* `cpus` of them, each on its node */
 };
 
-/* The parameters of kmes_world_make. */
-struct kmes_world_setup {
+/* The parameters of kmes_instance_make. */
+struct kmes_instance_setup {
     u64 capacity; /* of the first buffers: boot buffers, or rings */
     u64 max_event_bytes;
     u64 last_sequence;
@@ -149,52 +149,58 @@ struct kmes_world_setup {
 /* One open file of /dev/kmes. */
 struct kmes_open {
     struct mutex lock;            /* joined, test */
-    struct kmes_world* joined;    /* referenced; NULL: the real one */
+    struct kmes_instance* joined; /* referenced; NULL: the real one */
     void* test;                   /* of a test build: kmod/test_*.c */
     struct kmes_staging* staging; /* memory of emit calls, kept between calls; xchg (device.c) */
 };
 
-/* -- world.c --------------------------------------------------------------------------------- */
+/* -- instance.c ---------------------------------------------------------------------------------
+ */
 
-extern struct kmes_world* kmes_real_world;
+extern struct kmes_instance* kmes_real_instance;
 
-/* Makes a world with its first buffers (generation 0 in the boot phase, 1 otherwise), or returns an
- * ERR_PTR. */
-struct kmes_world* kmes_world_make(const struct kmes_world_setup* setup);
-void kmes_world_get(struct kmes_world* world);
-void kmes_world_put(struct kmes_world* world);
-/* Ends a world in which no emission is possible any more: its CPUs release their buffers. The
- * caller still holds the world. */
-void kmes_world_end(struct kmes_world* world);
+/* Makes an instance with its first buffers (generation 0 in the boot phase, 1 otherwise), or
+ * returns an ERR_PTR. */
+struct kmes_instance* kmes_instance_make(const struct kmes_instance_setup* setup);
+void kmes_instance_get(struct kmes_instance* instance);
+void kmes_instance_put(struct kmes_instance* instance);
+/* Ends an instance in which no emission is possible any more: its CPUs release their buffers. The
+ * caller still holds the instance. */
+void kmes_instance_end(struct kmes_instance* instance);
 
-/* Returns the buffer of each CPU of the world, referenced, all of one capacity (E14). `memories`
- * has room for world->cpus. -EAGAIN: the boot phase. -ESHUTDOWN: the world has ended. */
-int kmes_world_attach(struct kmes_world* world, struct kmes_memory** memories, u64* capacity);
+/* Returns the buffer of each CPU of the instance, referenced, all of one capacity (E14). `memories`
+ * has room for instance->cpus. -EAGAIN: the boot phase. -ESHUTDOWN: the instance has ended. */
+int kmes_instance_attach(struct kmes_instance* instance, struct kmes_memory** memories,
+                         u64* capacity);
 /* Returns the current buffer of one CPU, referenced, or an ERR_PTR: the errors above, and -EINVAL
- * if the world has no such CPU. */
-struct kmes_memory* kmes_world_attach_cpu(struct kmes_world* world, u32 cpu);
+ * if the instance has no such CPU. */
+struct kmes_memory* kmes_instance_attach_cpu(struct kmes_instance* instance, u32 cpu);
 
 /* Fills in the counters of one CPU's producer; -EINVAL: no such CPU. Waits for no CPU. _locked:
- * call it under world->lock; in a test world also while a reservation is open. */
-int kmes_world_statistics(struct kmes_world* world, struct kmes_ioctl_statistics* statistics);
-int kmes_world_statistics_locked(struct kmes_world* world,
-                                 struct kmes_ioctl_statistics* statistics);
+ * call it under instance->lock; in a test instance also while a reservation is open. */
+int kmes_instance_statistics(struct kmes_instance* instance,
+                             struct kmes_ioctl_statistics* statistics);
+int kmes_instance_statistics_locked(struct kmes_instance* instance,
+                                    struct kmes_ioctl_statistics* statistics);
 /* As the ioctl: writes at most `slots` of them, and returns how many exist. */
-u32 kmes_world_buffers(struct kmes_world* world, struct kmes_buffer_info* infos, u32 slots);
+u32 kmes_instance_buffers(struct kmes_instance* instance, struct kmes_buffer_info* infos,
+                          u32 slots);
 
 /* -- configure.c ----------------------------------------------------------------------------- */
 
 bool kmes_capacity_is_configurable(u64 bytes);
 bool kmes_event_size_is_configurable(u64 bytes);
 
-/* Call it under world->lock, after a swap to `fresh` has finished. Sets cpu->memory to `fresh` and
- * takes over its reference. The old memory is retired, and the caller now owns its reference. */
-struct kmes_memory* kmes_world_swapped(struct kmes_world_cpu* cpu, struct kmes_memory* fresh);
+/* Call it under instance->lock, after a swap to `fresh` has finished. Sets cpu->memory to `fresh`
+ * and takes over its reference. The old memory is retired, and the caller now owns its reference.
+ */
+struct kmes_memory* kmes_instance_swapped(struct kmes_instance_cpu* cpu, struct kmes_memory* fresh);
 
 /* The two ioctls; the caller checks capabilities. 0 in a field leaves a value unchanged. */
-int kmes_world_configure(struct kmes_world* world, const struct kmes_ioctl_configure* wanted);
-int kmes_world_registry_available(struct kmes_world* world,
-                                  const struct kmes_ioctl_configure* wanted);
+int kmes_instance_configure(struct kmes_instance* instance,
+                            const struct kmes_ioctl_configure* wanted);
+int kmes_instance_registry_available(struct kmes_instance* instance,
+                                     const struct kmes_ioctl_configure* wanted);
 
 /* -- memory.c -------------------------------------------------------------------------------- */
 
@@ -212,12 +218,12 @@ void kmes_memory_exit(void);
 
 /* Makes a fresh buffer with one reference, owned by the caller. An ERR_PTR: -ENOMEM, -EINVAL,
  * -ENFILE (no slot), -EINTR (a fatal signal). */
-struct kmes_memory* kmes_memory_make(struct kmes_world* world,
+struct kmes_memory* kmes_memory_make(struct kmes_instance* instance,
                                      const struct kmes_memory_setup* setup);
 void kmes_memory_get(struct kmes_memory* memory); /* any context */
 void kmes_memory_put(struct kmes_memory* memory); /* may sleep */
 /* Returns the buffer with that number, referenced, or NULL if it does not exist any more. */
-struct kmes_memory* kmes_memory_find(struct kmes_world* world, u32 number);
+struct kmes_memory* kmes_memory_find(struct kmes_instance* instance, u32 number);
 
 /* The metadata file, for the waker. */
 struct file* kmes_metadata_file(void);
@@ -273,11 +279,11 @@ void kmes_wake_settle(void);
 
 /* -- nudge.c --------------------------------------------------------------------------------- */
 
-/* Call it under world->list_lock, after `memory` was retired, or after a retired one has got its
+/* Call it under instance->list_lock, after `memory` was retired, or after a retired one has got its
  * first user. */
 void kmes_nudge_begin(struct kmes_memory* memory);
-void kmes_nudge_init(struct kmes_world* world);
-void kmes_nudge_exit(struct kmes_world* world);
+void kmes_nudge_init(struct kmes_instance* instance);
+void kmes_nudge_exit(struct kmes_instance* instance);
 
 /* -- emit.c ---------------------------------------------------------------------------------- */
 
@@ -285,14 +291,14 @@ extern atomic64_t kmes_dropped_no_cpu;
 
 /* Returns the CPU of the caller, who stays on it. NULL, counted: the processor came after the
  * module. */
-struct kmes_world_cpu* kmes_emit_cpu(void);
+struct kmes_instance_cpu* kmes_emit_cpu(void);
 /* Emits an event of KMES about itself: origin class 1, with a payload as of printf. */
 __printf(2, 3) void kmes_say(const char* type, const char* format, ...);
 
 /* -- attach.c -------------------------------------------------------------------------------- */
 
-/* Returns the world that an open file attaches to, referenced. */
-struct kmes_world* kmes_world_of(struct kmes_open* open);
+/* Returns the instance that an open file attaches to, referenced. */
+struct kmes_instance* kmes_instance_of(struct kmes_open* open);
 /* The ioctls of these names, with their capability checks. `argument` is memory of the process. */
 int kmes_ioctl_attach(struct kmes_open* open, void __user* argument);
 int kmes_ioctl_attach_cpu(struct kmes_open* open, void __user* argument);
@@ -308,7 +314,7 @@ void kmes_device_exit(void);
 #ifdef KMES_TEST
 /* -ENOTTY for an ioctl that is not in <linux/kmes_test.h>. Call it without locks. */
 long kmes_test_ioctl(struct kmes_open* open, unsigned int command, unsigned long argument);
-/* The open file is released: its world ends. */
+/* The open file is released: its instance ends. */
 void kmes_test_release(struct kmes_open* open);
 #else
 static inline long kmes_test_ioctl(struct kmes_open* open, unsigned int command,
