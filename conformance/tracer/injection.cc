@@ -31,6 +31,10 @@ constexpr uint64_t kNoCall = ~uint64_t{0};
 // other processes may send some.
 constexpr int kMostSignals = 100;
 
+// Requests of Linux 6.4: syscall user dispatch of a thread, by which its calls become SIGSYS.
+constexpr auto kSetUserDispatch = static_cast<__ptrace_request>(0x4210);
+constexpr auto kGetUserDispatch = static_cast<__ptrace_request>(0x4211);
+
 // Changes the registers as the kernel does on the way out of an interrupted call. After an injected
 // call the kernel would not do so, because that call was not interrupted.
 void restart_interrupted_call(user_regs_struct& registers) {
@@ -79,7 +83,15 @@ Injection::Injection(InjectionHost& host, Thread& thread)
     if (ptrace(PTRACE_GETSIGMASK, tid_, sizeof saved_mask_, &saved_mask_) != 0) return;
     const uint64_t blocked = kAllButFaults;
     usable_ = ptrace(PTRACE_SETSIGMASK, tid_, sizeof blocked, &blocked) == 0;
+    suspend_user_dispatch();
     host.share_processor();
+}
+
+void Injection::suspend_user_dispatch() {
+    const UserDispatch none;
+    UserDispatch current;
+    if (ptrace(kGetUserDispatch, tid_, sizeof current, &current) != 0 || current.mode == 0) return;
+    if (ptrace(kSetUserDispatch, tid_, sizeof none, &none) == 0) user_dispatch_ = current;
 }
 
 Injection::~Injection() {
@@ -165,6 +177,7 @@ void Injection::keep_signal(const siginfo_t& info) {
 
 void Injection::put_back(user_regs_struct registers) {
     finished_ = true;
+    if (user_dispatch_) ptrace(kSetUserDispatch, tid_, sizeof *user_dispatch_, &*user_dispatch_);
     if (!usable_ && !stuck_at_) return;
     if (moved_) write_registers(tid_, registers);
     ptrace(PTRACE_SETSIGMASK, tid_, sizeof saved_mask_, &saved_mask_);

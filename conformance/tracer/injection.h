@@ -68,6 +68,15 @@ class Injection {
     void give_up(const siginfo_t& info);
     void put_back(user_regs_struct registers);
 
+    // The kernel's struct ptrace_sud_config.
+    struct UserDispatch {
+        uint64_t mode = 0;
+        uint64_t selector = 0;
+        uint64_t offset = 0;
+        uint64_t length = 0;
+    };
+    void suspend_user_dispatch();
+
     InjectionHost& host_;
     Thread& thread_;
     pid_t tid_;
@@ -78,6 +87,7 @@ class Injection {
     user_regs_struct saved_ = {};
     uint64_t saved_mask_ = 0;
     uint64_t syscall_instruction_ = 0;
+    std::optional<UserDispatch> user_dispatch_;
     std::optional<siginfo_t> stuck_at_;  // the signal that kept the thread from a call
 };
 
