@@ -188,6 +188,7 @@ class Tracer::Engine final : private InjectionHost {
     void handle_child(Thread& thread);
     bool is_sent_from_outside(const siginfo_t& info) const;
     void note_refused_task(Thread& thread);
+    void note_strict_mode(Thread& thread);
     void note_group_stop(Thread& thread);
     void handle_exec(Thread& thread);
     void first_stop(Thread& thread);

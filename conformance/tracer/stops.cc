@@ -176,6 +176,7 @@ void Tracer::Engine::handle_entry(Thread& thread) {
             return;
         }
         if (number == SYS_exit_group && is_testee(thread)) end_.note_exit_call(thread.tid);
+        if (wants_strict_mode(number, arguments)) note_strict_mode(thread);
         thread.call.makes_task = makes_task(number);
         if (number == SYS_clone) {
             // LeakSanitizer's helper requests that. Untraced, it would get ENOSYS for every
@@ -197,6 +198,15 @@ void Tracer::Engine::handle_entry(Thread& thread) {
         if (is_testee(thread) && !is_repeated) watch_futex(thread, *registers);
     }
     if (is_testee(thread) && mappings_.any_guards()) pointers_.redirect(thread, *registers);
+}
+
+// The filter of the tracer excludes the strict mode, and without the filter the tracer's calls
+// would kill the thread.
+void Tracer::Engine::note_strict_mode(Thread& thread) {
+    push(thread, TracerTrouble{.tid = thread.tid,
+                               .what = "a thread asks for the strict mode of seccomp, in which the "
+                                       "suite cannot follow it",
+                               .reason = TracerTrouble::Reason::not_followed});
 }
 
 // For each call: it may remove mappings of buffers, or other memory of the testee.

@@ -7,6 +7,7 @@
 #include <linux/audit.h>
 #include <linux/seccomp.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include <algorithm>
@@ -57,6 +58,16 @@ void trace_if_ring_word(std::vector<sock_filter>& filter, long number) {
     filter.push_back(give(SECCOMP_RET_ALLOW));
 }
 
+// If the number is `number`: trace the call if the low half of this argument has this value, else
+// let it pass.
+void trace_if_argument(std::vector<sock_filter>& filter, long number, int index, uint32_t value) {
+    filter.push_back(jump_if_equal(static_cast<uint32_t>(number), 0, 4));
+    filter.push_back(load_argument_low(index));
+    filter.push_back(jump_if_equal(value, 0, 1));
+    filter.push_back(give(SECCOMP_RET_TRACE));
+    filter.push_back(give(SECCOMP_RET_ALLOW));
+}
+
 }  // namespace
 
 std::vector<sock_filter> traced_calls_filter(bool report_futex) {
@@ -91,6 +102,8 @@ std::vector<sock_filter> traced_calls_filter(bool report_futex) {
     trace_number(filter, SYS_mremap);
     trace_number(filter, SYS_mprotect);
     trace_number(filter, SYS_sched_setaffinity);
+    trace_if_argument(filter, SYS_seccomp, 0, SECCOMP_SET_MODE_STRICT);
+    trace_if_argument(filter, SYS_prctl, 0, PR_SET_SECCOMP);
     filter.push_back(give(SECCOMP_RET_ALLOW));
     return filter;
 }
@@ -114,9 +127,20 @@ bool is_traced_call(long number, const uint64_t (&arguments)[6], bool report_fut
         case SYS_futex_waitv:
         case SYS_restart_syscall:
             return report_futex;
+        case SYS_seccomp:
+            return static_cast<uint32_t>(arguments[0]) == SECCOMP_SET_MODE_STRICT;
+        case SYS_prctl:
+            return static_cast<uint32_t>(arguments[0]) == PR_SET_SECCOMP;
         default:
             return makes_task(number);
     }
+}
+
+bool wants_strict_mode(long number, const uint64_t (&arguments)[6]) {
+    if (number == SYS_seccomp)
+        return static_cast<uint32_t>(arguments[0]) == SECCOMP_SET_MODE_STRICT;
+    return number == SYS_prctl && static_cast<uint32_t>(arguments[0]) == PR_SET_SECCOMP &&
+           arguments[1] == SECCOMP_MODE_STRICT;
 }
 
 bool makes_task(long number) {

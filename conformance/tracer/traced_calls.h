@@ -19,13 +19,17 @@ inline constexpr long kFutexWaitCall = 455;
 
 // Returns a filter that gives SECCOMP_RET_TRACE for
 //   kmes_attach; exit_group; what makes_task; mmap of a file or with MAP_FIXED; mprotect; mremap;
-//   munmap; sched_setaffinity; and with `report_futex` futex operations on a word at offset 128 of
-//   a page, futex_waitv, restart_syscall.
+//   munmap; sched_setaffinity; what asks for a mode of seccomp by prctl, or for the strict mode;
+//   and with `report_futex` futex operations on a word at offset 128 of a page, futex_waitv,
+//   restart_syscall.
 // All other calls pass. Every ring word has such an offset, so address randomisation is irrelevant.
 std::vector<sock_filter> traced_calls_filter(bool report_futex);
 
 // Returns whether the filter would stop this call.
 bool is_traced_call(long number, const uint64_t (&arguments)[6], bool report_futex);
+
+// Whether the call asks for the strict mode of seccomp, in which a thread can read, write and exit.
+bool wants_strict_mode(long number, const uint64_t (&arguments)[6]);
 
 // Whether the call makes a thread or a process: clone, clone3, fork, vfork.
 bool makes_task(long number);
