@@ -3,8 +3,10 @@
 // Guard pages stop before every access, exactly once, and in order.
 
 #include <linux/futex.h>
+#include <sys/utsname.h>
 
 #include <cerrno>
+#include <cstdio>
 
 #include "conformance/tracer/testing.h"
 
@@ -495,6 +497,66 @@ TEST_P(GuardTest, AGuardAfterAnMprotectAndAMunmapHarmsNoOtherMemory) {
     });
     EXPECT_EQ(ended.exit_status, 0) << ended.text;
     EXPECT_EQ(run.tracer.output().standard_output(), "protected 0\ncut 0\nfaults 0\n");
+}
+
+TEST_P(GuardTest, AnAddressThatTheKernelKeepsIsNotRedirected) {
+    const Protecting seen = run_protecting(GetParam(), "addresses-as-values", true);
+    EXPECT_EQ(seen.ended.exit_status, 0) << seen.ended.text;
+    EXPECT_EQ(seen.output, "base is kept 1\noffset is kept 1\n");
+}
+
+TEST_P(GuardTest, AVectorMayBeAsLongAsTheKernelPermits) {
+    const Protecting seen = run_protecting(GetParam(), "many-parts", true);
+    EXPECT_EQ(seen.ended.exit_status, 0) << seen.ended.text;
+    EXPECT_EQ(seen.output, "written 8192\nread 1\nbyte 42\n");
+}
+
+TEST_P(GuardTest, AHundredThreadsWaitByVectorsAtOnce) {
+    const Protecting seen = run_protecting(GetParam(), "many-waits", true);
+    EXPECT_EQ(seen.ended.exit_status, 0) << seen.ended.text;
+    EXPECT_EQ(seen.output, "timeouts 100\n");
+}
+
+// The testee lets no call pass while it reads.
+TEST_P(GuardTest, ACallOfTheTracerIsNotDispatchedToTheTestee) {
+    utsname kernel{};
+    int major = 0;
+    int minor = 0;
+    ASSERT_EQ(uname(&kernel), 0);
+    ASSERT_EQ(std::sscanf(kernel.release, "%d.%d", &major, &minor), 2);
+    if (major < 6 || (major == 6 && minor < 4)) GTEST_SKIP() << "Linux 6.4 shows a tracer how";
+    TestRun run(options_for(GetParam()), 1);
+    std::optional<MappingId> mapping;
+    run.start("dispatches-calls");
+    const Ended ended = run.finish([&](const TracerEvent& event) {
+        if (const auto* mapped = std::get_if<Mapped>(&event)) {
+            mapping = mapped->mapping.id;
+            EXPECT_TRUE(run.tracer.guards().add(*mapping, 1, 32));
+        }
+        const auto* hit = std::get_if<GuardHit>(&event);
+        if (hit == nullptr) return;
+        run.tracer.guards().step(hit->tid);
+        EXPECT_TRUE(run.tracer.guards().remove_all(*mapping));
+    });
+    if (ended.exit_status == 77) GTEST_SKIP() << "the kernel has no syscall user dispatch";
+    EXPECT_EQ(ended.kind, EndKind::kExited) << ended.text;
+    EXPECT_EQ(run.tracer.output().standard_output(), "sum 84\n");
+}
+
+TEST_P(GuardTest, TheStrictModeOfSeccompIsReported) {
+    TestRun run(options_for(GetParam()), 1);
+    run.start("strict-thread");
+    const TimePoint deadline = limit();
+    for (;;) {
+        const TracerEvent event = run.tracer.wait(deadline);
+        ASSERT_FALSE(std::holds_alternative<Ended>(event));
+        ASSERT_FALSE(std::holds_alternative<TimedOut>(event));
+        const auto* trouble = std::get_if<TracerTrouble>(&event);
+        if (trouble == nullptr) continue;
+        EXPECT_EQ(trouble->reason, TracerTrouble::Reason::not_followed);
+        EXPECT_NE(trouble->what.find("strict mode of seccomp"), std::string::npos);
+        break;
+    }
 }
 
 TEST_P(GuardTest, AnMprotectFailsAsWithoutGuards) {

@@ -26,6 +26,8 @@ bool is_futex_call(long number) {
            number == kFutexWaitCall;
 }
 
+constexpr size_t kMostVectorBytes =
+    1024 * sizeof(iovec);  // the kernel takes no longer one (IOV_MAX)
 constexpr size_t kWaitvEntryBytes = 24;
 constexpr size_t kWaitvAddressAt = 8;
 
@@ -48,11 +50,14 @@ bool is_about_mappings(long number) {
 }
 
 // Calls that return with other registers than those from before the call. rt_sigreturn restores the
-// registers that a signal interrupted, and a child would keep redirected ones. None of these calls
-// takes a pointer that may be in a buffer, but the registers that they ignore may hold anything.
+// registers that a signal interrupted, and a child would keep redirected ones. arch_prctl keeps its
+// argument as the base of a segment, and lseek returns it. None of these calls takes a pointer that
+// may be in a buffer, but the registers that they ignore may hold anything.
 bool leaves_other_registers(long number) {
     switch (number) {
         case SYS_rt_sigreturn:
+        case SYS_arch_prctl:
+        case SYS_lseek:
         case SYS_clone:
         case SYS_clone3:
         case SYS_fork:
@@ -101,30 +106,34 @@ uint64_t PointerRedirect::unguarded_address(uint64_t address) {
     return address - mapping->mapping.address + mapping->hidden;
 }
 
-// Copies `bytes` to the scratch memory of this call. Returns 0 if none is left.
+// Copies `bytes` to scratch memory of this call. Returns 0 if none is left.
 uint64_t PointerRedirect::put_into_scratch(Thread& thread, Redirect& redirect, const void* bytes,
                                            size_t size_bytes) {
-    if (redirect.scratch_bytes + size_bytes > kPageBytes) return 0;
-    if (redirect.scratch_slot < 0) {
-        redirect.scratch_slot = slots_.take();
-        if (redirect.scratch_slot == ScratchSlots::kNone) {
-            events_.push(TracerTrouble{
-                thread.tid, "more than 64 system calls at once have pointers into guarded pages"});
-            return 0;
-        }
+    const uint64_t slot = slots_.take(size_bytes);
+    if (slot == ScratchSlots::kNone) {
+        events_.push(TracerTrouble{
+            .tid = thread.tid,
+            .what = "too many system calls at once have pointers into guarded pages: their vectors "
+                    "need more than " +
+                    std::to_string(ScratchSlots::kUnits * ScratchSlots::kUnitBytes / 1024) + " KiB",
+            .reason = TracerTrouble::Reason::not_followed});
+        return 0;
     }
-    const uint64_t copy = tracees_.process_of(thread).scratch +
-                          ScratchSlots::offset_of(redirect.scratch_slot) + redirect.scratch_bytes;
-    if (!write_memory(thread.tid, copy, bytes, size_bytes)) return 0;
-    redirect.scratch_bytes += size_bytes;
-    return copy;
+    redirect.slots.push_back({slot, size_bytes});
+    const uint64_t copy = tracees_.process_of(thread).scratch + slot;
+    return write_memory(thread.tid, copy, bytes, size_bytes) ? copy : 0;
+}
+
+void PointerRedirect::give_back(Redirect& redirect) {
+    for (const Redirect::Slot& each : redirect.slots) slots_.give_back(each.slot, each.size_bytes);
+    redirect.slots.clear();
 }
 
 // Copies an array of structures that have an address each, and changes the addresses.
 bool PointerRedirect::rewrite_vector(Thread& thread, Redirect& redirect, uint64_t& pointer,
                                      size_t count, size_t stride, size_t address_offset) {
     const size_t size_bytes = count * stride;
-    if (size_bytes == 0 || size_bytes > kPageBytes) return false;
+    if (size_bytes == 0 || size_bytes > kMostVectorBytes) return false;
     std::vector<char> content(size_bytes);
     if (!read_memory(thread.tid, pointer, content.data(), size_bytes)) return false;
     bool is_changed = false;
@@ -145,7 +154,7 @@ bool PointerRedirect::rewrite_vector(Thread& thread, Redirect& redirect, uint64_
 
 bool PointerRedirect::rewrite_iovec(Thread& thread, Redirect& redirect, uint64_t& pointer,
                                     uint64_t count) {
-    return rewrite_vector(thread, redirect, pointer, std::min<uint64_t>(count, kPageBytes),
+    return rewrite_vector(thread, redirect, pointer, std::min<uint64_t>(count, kMostVectorBytes),
                           sizeof(iovec), offsetof(iovec, iov_base));
 }
 
@@ -160,6 +169,22 @@ void PointerRedirect::rewrite_message(Thread& thread, Redirect& redirect, uint64
     if (copy != 0) pointer = copy;
 }
 
+// The kernel's own guard pages (Linux 6.13) are a state of the pages, and not of the mapping. The
+// pages of the testee and the hidden ones would differ.
+void PointerRedirect::refuse_guard_pages(const Thread& thread, long number,
+                                         const user_regs_struct& registers) {
+    constexpr uint64_t kInstall = 102;  // MADV_GUARD_INSTALL
+    constexpr uint64_t kRemove = 103;   // MADV_GUARD_REMOVE
+    if (number != SYS_madvise || (registers.rdx != kInstall && registers.rdx != kRemove) ||
+        unguarded_address(registers.rdi) == registers.rdi)
+        return;
+    events_.push(TracerTrouble{.tid = thread.tid,
+                               .what = "the testee makes or removes guard pages in a buffer "
+                                       "(madvise, MADV_GUARD_INSTALL), which the suite does not "
+                                       "follow",
+                               .reason = TracerTrouble::Reason::not_followed});
+}
+
 bool PointerRedirect::redirect(Thread& thread, user_regs_struct& registers) {
     const auto number = call_number_of(registers);
     // Also if the guard was set after the entry had been handled.
@@ -169,6 +194,7 @@ bool PointerRedirect::redirect(Thread& thread, user_regs_struct& registers) {
     }
     if (thread.call.redirect || is_about_mappings(number) || leaves_other_registers(number))
         return false;
+    refuse_guard_pages(thread, number, registers);
     if (const char* name = name_if_deep(number); name != nullptr)
         effects_.call_refused_by_guards = name;
     Redirect redirect;
@@ -191,7 +217,7 @@ bool PointerRedirect::redirect(Thread& thread, user_regs_struct& registers) {
             rewrite_iovec(thread, redirect, arguments[3], arguments[4]);
     }
     if (std::equal(arguments, arguments + 6, redirect.original_arguments)) {
-        slots_.give_back(redirect.scratch_slot);
+        give_back(redirect);
         return false;
     }
     set_arguments(registers, arguments);
@@ -211,12 +237,12 @@ void PointerRedirect::restart_wait_afresh(Thread& thread, user_regs_struct& regi
 void PointerRedirect::undo(Thread& thread, user_regs_struct& registers) {
     if (!thread.call.redirect) return;
     set_arguments(registers, thread.call.redirect->original_arguments);
-    slots_.give_back(thread.call.redirect->scratch_slot);
+    give_back(*thread.call.redirect);
     thread.call.redirect.reset();
 }
 
-void PointerRedirect::forget(const Thread& thread) {
-    if (thread.call.redirect) slots_.give_back(thread.call.redirect->scratch_slot);
+void PointerRedirect::forget(Thread& thread) {
+    if (thread.call.redirect) give_back(*thread.call.redirect);
 }
 
 }  // namespace kmes::conformance::tracing

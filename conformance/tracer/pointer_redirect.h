@@ -37,12 +37,14 @@ class PointerRedirect {
     // Restores the pointers in `registers`. The caller writes them.
     void undo(Thread& thread, user_regs_struct& registers);
     // Call it after the thread is gone.
-    void forget(const Thread& thread);
+    void forget(Thread& thread);
 
     ScratchSlots& slots() { return slots_; }
 
   private:
     uint64_t unguarded_address(uint64_t address);
+    void refuse_guard_pages(const Thread& thread, long number, const user_regs_struct& registers);
+    void give_back(Redirect& redirect);
     uint64_t put_into_scratch(Thread& thread, Redirect& redirect, const void* bytes,
                               size_t size_bytes);
     bool rewrite_iovec(Thread& thread, Redirect& redirect, uint64_t& pointer, uint64_t count);

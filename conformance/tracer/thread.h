@@ -43,8 +43,11 @@ struct ActiveWait {
 // Arguments of a system call that point to the hidden mapping until the call ends.
 struct Redirect {
     uint64_t original_arguments[6] = {};
-    int scratch_slot = ScratchSlots::kNone;
-    uint64_t scratch_bytes = 0;  // the used part of the slot
+    struct Slot {
+        uint64_t slot = ScratchSlots::kNone;
+        uint64_t size_bytes = 0;
+    };
+    std::vector<Slot> slots;
 };
 
 // The system call that a thread is in, or is about to make again.

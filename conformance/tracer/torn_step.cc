@@ -55,15 +55,15 @@ std::optional<GuardStep::Outcome> Tracer::Engine::redirect_to_copy(Thread& threa
                                                                    Torn& torn) {
     const RingOperand& operand = pending.operands[0];
     const uint8_t* from = view_at(mappings_[operand.mapping], operand.address, operand.size_bytes);
-    const int slot = pointers_.slots().find_free();
+    const uint64_t slot = pointers_.slots().find_free(operand.size_bytes + kLineBytes);
     const uint64_t scratch = process_of(thread).scratch;
     if (pending.operands.size() != 1 || from == nullptr || scratch == 0 ||
-        slot == ScratchSlots::kNone || operand.size_bytes > kPageBytes - kLineBytes)
+        slot == ScratchSlots::kNone)
         return std::nullopt;
     std::vector<uint8_t> composed(operand.size_bytes);
     torn.compose(from, composed.data(), composed.size(), false, operand.address, kTornWordBytes);
     // The copy has the same offset in a cache line: some instructions require an alignment.
-    const uint64_t copy = scratch + ScratchSlots::offset_of(slot) + operand.address % kLineBytes;
+    const uint64_t copy = scratch + slot + operand.address % kLineBytes;
     if (!write_memory(thread.tid, copy, composed.data(), composed.size())) return std::nullopt;
     return redirect_to(thread, pending, {copy - operand.address});
 }

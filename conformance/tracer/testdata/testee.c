@@ -392,9 +392,9 @@ int main(int argc, char** argv) {
     const char* name = argc > 1 ? argv[1] : "attach";
     if (strcmp(name, "nothing") == 0) return 5;
     static const struct mode* const kLists[] = {
-        kModes,         kOtherModes,      kProcessModes,  kFormModes,   kCopyModes,
-        kRegisterModes, kSignalModes,     kMaskModes,     kOneCpuModes, kStuckModes,
-        kPatchModes,    kProtectionModes, kUserfaultModes};
+        kModes,         kOtherModes,      kProcessModes,  kFormModes,     kCopyModes,
+        kRegisterModes, kSignalModes,     kMaskModes,     kOneCpuModes,   kStuckModes,
+        kPatchModes,    kProtectionModes, kArgumentModes, kUserfaultModes};
     for (size_t i = 0; i < sizeof kLists / sizeof *kLists; ++i) {
         for (const struct mode* mode = kLists[i]; mode->name != NULL; ++mode) {
             if (strcmp(mode->name, name) == 0) return mode->run(argv);

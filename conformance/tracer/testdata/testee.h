@@ -44,6 +44,7 @@ extern const struct mode kMaskModes[];       /* of testee_masks.c */
 extern const struct mode kOneCpuModes[];     /* of testee_one_cpu.c */
 extern const struct mode kStuckModes[];      /* of testee_stuck.c */
 extern const struct mode kPatchModes[];      /* of testee_patches.c */
+extern const struct mode kArgumentModes[];   /* of testee_arguments.c */
 extern const struct mode kProtectionModes[]; /* of testee_protections.c */
 extern const struct mode kUserfaultModes[];  /* of testee_userfaultfd.c */
 
