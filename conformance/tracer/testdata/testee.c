@@ -123,7 +123,7 @@ static int mode_attach_into_removed(char** argv) {
 /* Removes the memory from which the tracer makes its calls: the mapping of this length. */
 static int mode_remove_too_much(char** argv) {
     (void)argv;
-    const unsigned long pages = 65;
+    const unsigned long pages = 257;
     attach_all();
     FILE* maps_file = fopen("/proc/self/maps", "r");
     char line[512];
