@@ -31,10 +31,13 @@ constexpr size_t kMostVectorBytes =
 constexpr size_t kWaitvEntryBytes = 24;
 constexpr size_t kWaitvAddressAt = 8;
 
-// Calls whose addresses name the mapping itself. (Calls that touch its pages, as mlock does, get
-// the hidden one.)
-bool is_about_mappings(long number) {
+// Calls for which an address is a value: it names the mapping itself, or the kernel gives it back,
+// as the base of a segment or an offset. (Calls that touch its pages, as mlock does, get the hidden
+// one.)
+bool takes_addresses_as_values(long number) {
     switch (number) {
+        case SYS_arch_prctl:
+        case SYS_lseek:
         case SYS_mmap:
         case SYS_munmap:
         case SYS_mremap:
@@ -50,14 +53,11 @@ bool is_about_mappings(long number) {
 }
 
 // Calls that return with other registers than those from before the call. rt_sigreturn restores the
-// registers that a signal interrupted, and a child would keep redirected ones. arch_prctl keeps its
-// argument as the base of a segment, and lseek returns it. None of these calls takes a pointer that
-// may be in a buffer, but the registers that they ignore may hold anything.
+// registers that a signal interrupted, and a child would keep redirected ones. None of these calls
+// takes a pointer that may be in a buffer, but the registers that they ignore may hold anything.
 bool leaves_other_registers(long number) {
     switch (number) {
         case SYS_rt_sigreturn:
-        case SYS_arch_prctl:
-        case SYS_lseek:
         case SYS_clone:
         case SYS_clone3:
         case SYS_fork:
@@ -192,7 +192,7 @@ bool PointerRedirect::redirect(Thread& thread, user_regs_struct& registers) {
         restart_wait_afresh(thread, registers);
         return thread.call.redirect.has_value();
     }
-    if (thread.call.redirect || is_about_mappings(number) || leaves_other_registers(number))
+    if (thread.call.redirect || takes_addresses_as_values(number) || leaves_other_registers(number))
         return false;
     refuse_guard_pages(thread, number, registers);
     if (const char* name = name_if_deep(number); name != nullptr)
