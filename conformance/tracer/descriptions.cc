@@ -174,9 +174,9 @@ Fault Tracer::Engine::describe_fault(const Thread& thread, const siginfo_t& info
     find_rseq_fault(fault);
     if (!fault.has_address) return fault;
     const LiveMapping* removed = mappings_.removed_at(fault.address);
-    const bool is_removed = removed != nullptr && mappings_.at(fault.address) == nullptr;
-    const bool is_unmapped = fault.signal == SIGSEGV && fault.code == SEGV_MAPERR &&
-                             mappings_.at(fault.address) == nullptr;
+    const bool is_mapped = mappings_.at(fault.address) != nullptr;
+    const bool is_removed = removed != nullptr && !is_mapped;
+    const bool is_unmapped = fault.signal == SIGSEGV && fault.code == SEGV_MAPERR && !is_mapped;
     if (is_removed || is_unmapped) fault.removal = mappings_.removals().last_of(fault.address);
     if (is_removed) {
         fault.removed_mapping = removed->mapping;

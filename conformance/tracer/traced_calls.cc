@@ -23,6 +23,7 @@ namespace {
 constexpr long kTaskCalls[] = {SYS_clone, SYS_clone3, SYS_fork, SYS_vfork};
 constexpr uint32_t kX32Bit = 0x40000000;
 constexpr uint32_t kPageMask = 0xfff;
+constexpr uint32_t kAllBits = 0xffffffff;
 constexpr uint32_t kHighestKnownNumber = 600;  // of the simulated container filter
 
 sock_filter load_word(size_t offset) {
@@ -47,22 +48,13 @@ void trace_number(std::vector<sock_filter>& filter, long number) {
     filter.push_back(give(SECCOMP_RET_TRACE));
 }
 
-// If the number is `number`: trace the call if its first argument can be a ring word, else let it
-// pass.
-void trace_if_ring_word(std::vector<sock_filter>& filter, long number) {
+// If the number is `number`: trace the call if these bits of the low half of this argument have
+// this value, else let it pass.
+void trace_if_argument(std::vector<sock_filter>& filter, long number, int index, uint32_t bits,
+                       uint32_t value) {
     filter.push_back(jump_if_equal(static_cast<uint32_t>(number), 0, 5));
-    filter.push_back(load_argument_low(0));
-    filter.push_back(keep_bits(kPageMask));
-    filter.push_back(jump_if_equal(kFutexWordOffset, 0, 1));
-    filter.push_back(give(SECCOMP_RET_TRACE));
-    filter.push_back(give(SECCOMP_RET_ALLOW));
-}
-
-// If the number is `number`: trace the call if the low half of this argument has this value, else
-// let it pass.
-void trace_if_argument(std::vector<sock_filter>& filter, long number, int index, uint32_t value) {
-    filter.push_back(jump_if_equal(static_cast<uint32_t>(number), 0, 4));
     filter.push_back(load_argument_low(index));
+    filter.push_back(keep_bits(bits));
     filter.push_back(jump_if_equal(value, 0, 1));
     filter.push_back(give(SECCOMP_RET_TRACE));
     filter.push_back(give(SECCOMP_RET_ALLOW));
@@ -83,7 +75,7 @@ std::vector<sock_filter> traced_calls_filter(bool report_futex) {
     trace_number(filter, SYS_exit_group);
     if (report_futex) {
         for (const long number : {static_cast<long>(SYS_futex), kFutexWakeCall, kFutexWaitCall})
-            trace_if_ring_word(filter, number);
+            trace_if_argument(filter, number, 0, kPageMask, kFutexWordOffset);
         trace_number(filter, SYS_futex_waitv);
         trace_number(filter, SYS_restart_syscall);
     }
@@ -102,8 +94,8 @@ std::vector<sock_filter> traced_calls_filter(bool report_futex) {
     trace_number(filter, SYS_mremap);
     trace_number(filter, SYS_mprotect);
     trace_number(filter, SYS_sched_setaffinity);
-    trace_if_argument(filter, SYS_seccomp, 0, SECCOMP_SET_MODE_STRICT);
-    trace_if_argument(filter, SYS_prctl, 0, PR_SET_SECCOMP);
+    trace_if_argument(filter, SYS_seccomp, 0, kAllBits, SECCOMP_SET_MODE_STRICT);
+    trace_if_argument(filter, SYS_prctl, 0, kAllBits, PR_SET_SECCOMP);
     filter.push_back(give(SECCOMP_RET_ALLOW));
     return filter;
 }
@@ -128,7 +120,7 @@ bool is_traced_call(long number, const uint64_t (&arguments)[6], bool report_fut
         case SYS_restart_syscall:
             return report_futex;
         case SYS_seccomp:
-            return static_cast<uint32_t>(arguments[0]) == SECCOMP_SET_MODE_STRICT;
+            return wants_strict_mode(number, arguments);
         case SYS_prctl:
             return static_cast<uint32_t>(arguments[0]) == PR_SET_SECCOMP;
         default:
