@@ -13,12 +13,11 @@ namespace {
 
 using testing::HasSubstr;
 using tracer_testing::kBothWays;
+using tracer_testing::kNotPossibleHere;
 using tracer_testing::limit;
 using tracer_testing::name_of;
 using tracer_testing::options_for;
 using tracer_testing::TestRun;
-
-constexpr int kNotPossibleHere = 77;  // the exit status of such a mode of the testee
 
 class StuckTest : public testing::TestWithParam<Interception> {};
 INSTANTIATE_TEST_SUITE_P(Ways, StuckTest, kBothWays, name_of);

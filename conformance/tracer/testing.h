@@ -95,6 +95,9 @@ class TestBuffer {
     uint8_t* data_ = nullptr;
 };
 
+// The exit status of the testee for a mode that this machine does not permit.
+inline constexpr int kNotPossibleHere = 77;
+
 // For tests that hold in both ways of interception.
 inline TracerOptions options_for(Interception interception) {
     TracerOptions options;

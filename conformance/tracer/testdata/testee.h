@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <time.h>
 
+/* The exit status of a mode that this machine does not permit. */
+enum { kNotPossibleHere = 77 };
 enum { kSlots = 64, kMetadataBytes = 4096, kWord = 128, kNeedWake = 132 };
 
 extern int fds[kSlots];

@@ -17,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { kParts = 1024, kPartBytes = 8, kWaiters = 100, kRestrictedExit = 77 };
+enum { kParts = 1024, kPartBytes = 8, kWaiters = 100 };
 
 /* The kernel keeps these addresses, and gives them back. */
 static int mode_addresses_as_values(char** argv) {
@@ -50,22 +50,16 @@ static int mode_many_parts(char** argv) {
     return 0;
 }
 
-struct waitv_entry {
-    uint64_t value, address;
-    uint32_t flags, reserved;
-};
-
 static int timeouts;
 
 static void* wait_for_a_moment(void* unused) {
     (void)unused;
-    struct waitv_entry entry = {load(word_of(0)), (uintptr_t)word_of(0), 2 /* FUTEX2_SIZE_U32 */,
-                                0};
+    struct futex_waitv entry = {
+        .val = load(word_of(0)), .uaddr = (uintptr_t)word_of(0), .flags = FUTEX_32};
     struct timespec limit;
     clock_gettime(CLOCK_MONOTONIC, &limit);
     limit.tv_sec += 1;
-    if (syscall(449 /* futex_waitv */, &entry, 1, 0, &limit, CLOCK_MONOTONIC) == -1 &&
-        errno == ETIMEDOUT)
+    if (syscall(SYS_futex_waitv, &entry, 1, 0, &limit, CLOCK_MONOTONIC) == -1 && errno == ETIMEDOUT)
         __atomic_fetch_add(&timeouts, 1, __ATOMIC_RELAXED);
     return NULL;
 }
@@ -86,7 +80,7 @@ static int mode_dispatches_calls(char** argv) {
     enum { kSetDispatch = 59, kOn = 1, kAllow = 0, kBlock = 1 };
     static volatile char selector = kAllow;
     attach_and_map();
-    if (prctl(kSetDispatch, kOn, 0, 0, &selector) != 0) return kRestrictedExit;
+    if (prctl(kSetDispatch, kOn, 0, 0, &selector) != 0) return kNotPossibleHere;
     const volatile unsigned char* data = maps[0] + kMetadataBytes;
     selector = kBlock;
     const unsigned char first = data[5];

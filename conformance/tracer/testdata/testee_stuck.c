@@ -45,7 +45,7 @@ static void* unmap_and_wait(void* page) {
 static int mode_unmap_rseq_area(char** argv) {
     (void)argv;
     attach_and_map();
-    if (&__rseq_size == NULL || __rseq_size == 0) return 77;
+    if (&__rseq_size == NULL || __rseq_size == 0) return kNotPossibleHere;
     const uintptr_t area = (uintptr_t)__builtin_thread_pointer() + (uintptr_t)__rseq_offset;
     pthread_t thread;
     pthread_create(&thread, NULL, unmap_and_wait, (void*)(area & ~(uintptr_t)(kPage - 1)));

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { kPage = 4096, kNotPermitted = 77, kCopied = 8 };
+enum { kPage = 4096, kCopied = 8 };
 
 static int fault_fd;
 
@@ -30,7 +30,7 @@ static void* serve_pages(void* unused) {
 static int mode_served_page(char** argv) {
     (void)argv;
     fault_fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
-    if (fault_fd < 0) return kNotPermitted;
+    if (fault_fd < 0) return kNotPossibleHere;
     unsigned char* page =
         mmap(NULL, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     struct uffdio_api api = {.api = UFFD_API};
