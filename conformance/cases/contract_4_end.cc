@@ -54,14 +54,6 @@ void emit_other_ends(Stage& stage) {
     }
 }
 
-// Ends the first of three CPUs, then the second. Plays `steps` on the last CPU when two are left,
-// and again when one is left.
-Steps with_fewer_and_fewer(const Steps& steps) {
-    const auto end = [](std::uint32_t cpu) { return [cpu](Stage& stage) { end_cpu(stage, cpu); }; };
-    return {Asleep{}, end(0), Asleep{}, OnCpu{kLastCpu, steps},
-            Asleep{}, end(1), Asleep{}, OnCpu{kLastCpu, steps}};
-}
-
 Steps three_changes() {
     const auto change = [](std::uint64_t factor) {
         return Steps{Resize{current(factor)}, EmitEverywhere{2}, Asleep{}};

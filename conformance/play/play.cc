@@ -96,20 +96,6 @@ void end_cpu(Stage& stage, std::uint32_t cpu) {
     stage.waits().delivered(cpu);
 }
 
-CaseOutcome with_fewer_and_fewer(Stage& stage,
-                                 const std::function<void(std::uint32_t cpu)>& check) {
-    constexpr std::uint32_t kCpus = 3;
-    set_up_cpus(stage, kCpus);
-    stage.start();
-    for (std::uint32_t ended = 0; ended + 1 < kCpus; ++ended) {
-        stage.wait_asleep();
-        end_cpu(stage, ended);
-        stage.wait_asleep();
-        check(kCpus - 1);
-    }
-    return stage.finish();
-}
-
 bool is_delivered(const Stage& stage, std::uint32_t cpu) {
     const auto& events = stage.rings().history().events_of(cpu);
     if (events.empty()) return true;

@@ -28,10 +28,6 @@ void emit_headers(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uin
 // Emits the end event of one CPU, and waits until it is delivered.
 void end_cpu(Stage& stage, std::uint32_t cpu);
 
-// Ends the first of three CPUs, then the second. Calls `check` with a CPU to check when two CPUs
-// are left, and again when one is left.
-CaseOutcome with_fewer_and_fewer(Stage& stage, const std::function<void(std::uint32_t cpu)>& check);
-
 // Whether the report contains everything that is published on a CPU.
 bool is_delivered(const Stage& stage, std::uint32_t cpu);
 

@@ -124,6 +124,12 @@ Steps leave_in_the_old_buffer(std::uint64_t events) {
     return {Emit{events, 120}, Resize{current(), PositionRule::shift, 1000}, Lap{9000}};
 }
 
+Steps with_fewer_and_fewer(const Steps& steps) {
+    const auto end = [](std::uint32_t cpu) { return [cpu](Stage& stage) { end_cpu(stage, cpu); }; };
+    return {Asleep{}, end(0), Asleep{}, OnCpu{kLastCpu, steps},
+            Asleep{}, end(1), Asleep{}, OnCpu{kLastCpu, steps}};
+}
+
 Step overwrite_newest(std::uint64_t bytes) {
     return InOrder{{EmitSmall{current() - bytes}, Emit{1, bytes}}};
 }

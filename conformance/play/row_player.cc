@@ -13,6 +13,7 @@
 
 #include "conformance/play/access_step.h"
 #include "conformance/play/play.h"
+#include "conformance/play/store_buffer.h"
 
 namespace kmes::conformance {
 
@@ -128,9 +129,11 @@ class RowPlayer {
         play_on(on.cpu == kLastCpu ? stage_.cpus() - 1 : on.cpu % stage_.cpus(), on.steps);
     }
     void operator()(const OnEachCpu& on) {
-        for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu) play_on(cpu, on.steps);
+        for (std::uint32_t cpu = on.first; cpu + on.but_last < stage_.cpus(); ++cpu)
+            play_on(cpu, on.steps);
     }
     void operator()(const Call& call) { call.function(stage_); }
+    void operator()(const WakesReturn& wakes) { stage_.hooks().set_wake_result(wakes.result); }
     void operator()(const Limited& limited) {
         WalkLimit limit(stage_);
         limit_ = &limit;
@@ -151,6 +154,12 @@ class RowPlayer {
     void operator()(const UnderRead& read);
     void operator()(const InNextBuffer& next);
     void operator()(const HoldAt& hold);
+    void operator()(const HoldStores& hold) {
+        if (hold.after)
+            return play_after(*hold.after, [&] { hold_stores_after(stage_, *hold.after); });
+        const Steps& wake = wake_of(hold.wake);
+        hold_stores(stage_, cpu_, static_cast<int>(hold.iterations), [&] { play(wake); });
+    }
 
   private:
     Rings& rings() { return stage_.rings(); }
@@ -171,6 +180,10 @@ class RowPlayer {
         const std::uint32_t before = std::exchange(cpu_, cpu);
         play(steps);
         cpu_ = before;
+    }
+    static const Steps& wake_of(const Steps& wake) {
+        static const Steps kOneEvent{Emit{}};
+        return wake.empty() ? kOneEvent : wake;
     }
     void act(const Steps& actions) {
         has_acted_ = true;
@@ -227,8 +240,7 @@ void RowPlayer::operator()(const BeforeEachAccess& walk) {
     const Step& step = *step_;
     const auto act_here = [&] { act(walk.actions); };
     if (walk.last > 0) {
-        static const Steps kOneEvent{Emit{}};
-        const Steps& wake = walk.wake.empty() ? kOneEvent : walk.wake;
+        const Steps& wake = wake_of(walk.wake);
         return play_each(step, up_to(walk.last), [&](std::uint64_t k) {
             play(walk.before);
             if (is_over_ || stage_.testee().has_ended(cpu_) ||

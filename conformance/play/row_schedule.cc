@@ -43,6 +43,8 @@ std::vector<const Steps*> nested(const Step& step) {
                 return {&one.wake, &one.actions};
             else if constexpr (kIsOneOf<One, InNextBuffer>)
                 return {&one.before, &one.actions};
+            else if constexpr (kIsOneOf<One, HoldStores>)
+                return {&one.wake};
             else if constexpr (kIsOneOf<One, HoldAt>)
                 return {&one.wake, &one.meanwhile, &one.afterwards};
             else

@@ -171,11 +171,16 @@ struct OnCpu {  // the CPU is modulo the number of CPUs
     std::uint32_t cpu = 0;
     Steps steps;
 };
-struct OnEachCpu {
+struct OnEachCpu {  // all CPUs, or without some at the beginning and at the end
     Steps steps;
+    std::uint32_t first = 0;
+    std::uint32_t but_last = 0;
 };
 struct Call {  // a function, for actions without a step of their own
     std::function<void(Stage&)> function;
+};
+struct WakesReturn {  // see Hooks::set_wake_result
+    std::int64_t result = 0;
 };
 // Ends the walks inside when they have taken long together (WalkLimit).
 struct Limited {
@@ -247,6 +252,13 @@ struct HoldAt {
     std::uint64_t at_most_ms = 60;
 };
 
+// Holds the stores to need_wake of the current CPU back, as a processor may (store_buffer.h).
+struct HoldStores {
+    std::uint64_t iterations = 1;
+    Steps wake = {};                        // begins each iteration; none: one event of 100 bytes
+    std::optional<Disturbance> after = {};  // instead: one iteration after this disturbance
+};
+
 struct Step {
     template <typename One>
     Step(One one) : what(of(std::move(one))) {}
@@ -255,8 +267,8 @@ struct Step {
                  Emit, EmitEverywhere, EmitTyped, EmitHeaders, EmitBytes, EmitSmall, EmitTo,
                  Reserve, Batch, HandOver, Drop, Lap, Outrun, OverwriteAll, Resize, Swap,
                  NudgeRetired, FutexWake, SpuriousWake, AtOnce, InOrder, Times, OnCpu, OnEachCpu,
-                 Call, Limited, Place, MoveWritePos, BeforeEachAccess, BeforeAccessTo, UnderRead,
-                 InNextBuffer, HoldAt>
+                 Call, WakesReturn, Limited, Place, MoveWritePos, BeforeEachAccess, BeforeAccessTo,
+                 UnderRead, InNextBuffer, HoldAt, HoldStores>
         what;
 
   private:
@@ -294,6 +306,10 @@ Batch growing_batch(std::uint64_t count, Amount bytes);
 // Emits events on CPU 0 and resizes. When the consumer checks again, only the old buffer has these
 // events.
 Steps leave_in_the_old_buffer(std::uint64_t events);
+
+// Ends the first of three CPUs, then the second. Plays `steps` on the last CPU when two CPUs are
+// left, and again when one is left.
+Steps with_fewer_and_fewer(const Steps& steps);
 
 // Overwrites exactly the newest event, with an event of the same size.
 Step overwrite_newest(std::uint64_t bytes);
