@@ -9,9 +9,9 @@
 #include <chrono>
 #include <string>
 
-#include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
 #include "conformance/monitors/idle_samples.h"
+#include "conformance/play/forged_image.h"
 #include "conformance/play/row.h"
 
 namespace kmes::conformance {
@@ -95,7 +95,7 @@ void count_one_late(Stage& stage) {
 
 // The first of two CPUs has a bad magic, and events that the consumer must not read.
 void start_refused(Stage& stage) {
-    break_field(stage, 0, BufferFault::magic, 0, {'X'}, "magic XMESRING");
+    break_field(stage, 0, magic_field(0, 'X', "XMESRING"));
     stage.start();
     stage.waits().until([&stage] { return stage.testee().has_refused(0); }, "a refusal of CPU 0");
 }

@@ -15,6 +15,7 @@
 
 #include "conformance/model/case.h"
 #include "conformance/play/play.h"
+#include "conformance/play/row.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
@@ -46,6 +47,9 @@ struct Common {
     std::string_view expectation;
     std::string_view other_clause = {};
 
+    CaseText operator()(std::string_view id, std::string_view title) const {
+        return {id, level, title, description, expectation, other_clause};
+    }
     Case operator()(std::string_view id, std::string_view title, CaseFunction run) const {
         return {id,          level,          title,          description,
                 expectation, std::move(run), Demand::always, other_clause};
