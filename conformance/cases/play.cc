@@ -26,7 +26,7 @@ void stop_not_applicable(std::string_view why) {
     stop_unsupported(fmt::format("not applicable in form {}: {}", layout().name, why));
 }
 
-void require_longer_headers() {
+void RequireLongerHeaders::operator()(Stage&) const {
     if (!layout().header_may_grow)
         stop_not_applicable("header_size is never more than the header and the type");
 }

@@ -34,8 +34,11 @@ std::string_view name_of_error_before_rings();
 
 // Ends a case that makes no sense in this form of the layout: unsupported, with the reason.
 [[noreturn]] void stop_not_applicable(std::string_view why);
-// Stops a case that has no meaning where header_size is exactly the header and the type.
-void require_longer_headers();
+// A step that stops a case which has no meaning where header_size is exactly the header and the
+// type.
+struct RequireLongerHeaders {
+    void operator()(Stage& stage) const;
+};
 
 // Formats a number as "139,810".
 std::string grouped(std::uint64_t number);
