@@ -3,6 +3,7 @@
 // Attaching, mapping, and the number of CPUs (5.1.1, 5.1.2, 5.1.5; contract 1).
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "conformance/cases/play.h"
@@ -38,60 +39,43 @@ const ManyCpusText kMoreThanSlots =
         : ManyCpusText{"sixty-four CPUs", "Serve sixty-four buffers, one for each kmes_attach.",
                        "The consumer attaches to every CPU and drains it."};
 
-CaseOutcome eagain(Stage& stage) {
-    emit_everywhere(stage, 2, 64);
+void fail_three_attaches(Stage& stage) {
     const int error = layout().error_before_rings;
     stage.attach_answers().set_errors({error, error, error});
-    stage.start();
-    if (!stage.waits().mapped_or_exit()) return stage.ending().finish_any_exit();
-    stage.waits().delivered();
-    return stage.finish();
 }
 
 // A slot without a buffer, with buffers on both sides of it. No event is emitted there, and the
 // judge ignores it.
 constexpr std::uint32_t kHole = 1;
-constexpr std::uint32_t kSlots = 4;
+const Step kEmitBesideTheHole = OnEachCpu{{Emit{3}}, {kHole}};
+const Step kAsleepBesideTheHole = OnEachCpu{{AsleepHere{}}, {kHole}};
 
-void emit_beside_the_hole(Stage& stage, std::uint64_t events) {
-    for (std::uint32_t cpu = 0; cpu < kSlots; ++cpu) {
-        if (cpu != kHole) emit_some(stage, cpu, events, 100);
-    }
-}
-
-void wait_asleep_beside_the_hole(Stage& stage) {
-    for (std::uint32_t cpu = 0; cpu < kSlots; ++cpu) {
-        if (cpu != kHole) stage.wait_asleep(cpu);
-    }
-}
-
-CaseOutcome hole_in_the_cpus(Stage& stage) {
+void make_hole(Stage& stage) {
     if (layout().attach != AttachArguments::one_cpu_or_count)
         stop_not_applicable("the first EINVAL ends the array of CPUs");
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = kSlots;
-    stage.set_up(setup);
     stage.rings().history().tolerate(kHole);
-    bool goes_on = false;
-    stage.hooks().set_on_attach([&stage, &goes_on](const AttachRequest& request) {
+    stage.hooks().set_on_attach([&stage](const AttachRequest& request) {
         if (request.cpu == kHole) stage.attach_answers().set_errors({EINVAL});
-        if (request.cpu > kHole && !request.asks_for_count) goes_on = true;
     });
-    emit_beside_the_hole(stage, 3);
-    stage.start();
+}
+
+// A consumer that hangs after the hole without another attach is blamed for that.
+void wait_for_attaches_after_the_hole(Stage& stage) {
+    const auto is_after = [](const Attached& attached) {
+        return attached.request.cpu > kHole && !attached.request.asks_for_count;
+    };
     try {
-        wait_asleep_beside_the_hole(stage);
+        for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+            if (cpu != kHole) stage.wait_asleep(cpu);
+        }
     } catch (const Stop& stop) {
+        const bool goes_on = std::ranges::any_of(stage.testee().attaches(), is_after);
         if (stop.verdict != Verdict::fail || goes_on) throw;
         stop_failed("contract-1",
                     fmt::format("CPU {}: the consumer makes no kmes_attach for it; expected one "
                                 "for each slot. Evidence: it made none after the EINVAL of slot {}",
                                 kHole + 1, kHole));
     }
-    stage.resize(2 * stage.capacity_bytes());
-    emit_beside_the_hole(stage, 3);
-    wait_asleep_beside_the_hole(stage);
-    return stage.finish();
 }
 
 // The contract gives only the minimum length of an fd's file. The capacity is in kmes_attach and in
@@ -139,12 +123,15 @@ const Row kAttachRows[] = {
                 "and the fourth with the buffers.",
                 name_of_error_before_rings()),
       "The consumer calls again until the attach succeeds, or exits with a non-zero status."},
-     eagain},
+     {AllMappedOrExit{}, Delivered{}},
+     {.before_start = {EmitEverywhere{2, 64}, fail_three_attaches}}},
     {{"contract-1/hole-in-the-cpus", must, "a hole in the array of CPUs",
       "Serve the slots 0, 2 and 3 of four. Answer each kmes_attach of slot 1 with EINVAL. Emit "
       "events before and after the attach, and resize in between.",
       "The consumer takes EINVAL for a slot without a buffer, and drains every other CPU."},
-     hole_in_the_cpus,
+     {wait_for_attaches_after_the_hole, Resize{current(2)}, kEmitBesideTheHole,
+      kAsleepBesideTheHole},
+     {.cpus = 4, .before_start = {make_hole, kEmitBesideTheHole}},
      Demand::holes},
     {{"5.1.2/events-of-the-boot-phase", must, "events of the boot phase",
       "Emit events into boot buffers and hand them over to the rings before the consumer attaches.",

@@ -2,12 +2,12 @@
 //
 // Positions (5.1.6.2, E11): they pass a power of two at any access, and a position in the old
 // buffer says nothing about the next one.
-#include <cstring>
-#include <string>
+#include <functional>
+#include <utility>
 
 #include "conformance/cases/play.h"
-#include "conformance/oracle/layout.h"
 #include "conformance/play/row.h"
+#include "conformance/play/value_stream.h"
 
 namespace kmes::conformance {
 
@@ -62,20 +62,6 @@ Step shift(std::int64_t by) {
     return InOrder{
         {Asleep{}, AtOnce{{Resize{current(), PositionRule::shift, static_cast<std::uint64_t>(by)},
                            EmitEverywhere{3, 300}}}}};
-}
-
-// The bytes of an event with this size and sequence number, as a payload that contains a log has
-// them.
-std::string image_of_event(std::uint32_t bytes, std::uint64_t sequence) {
-    std::string image(bytes, 'i');
-    const auto put = [&image](std::uint64_t at, auto word) {
-        std::memcpy(image.data() + at, &word, sizeof word);
-    };
-    put(kEventSizeAt, bytes);
-    put(kHeaderSizeAt, static_cast<std::uint32_t>(kLeastEventBytes + 2));
-    put(kSequenceAt, sequence);
-    put(kTypeLengthAt, std::uint16_t{1});
-    return image;
 }
 
 // In the new buffer the old read position is inside a payload that could be the image of the next

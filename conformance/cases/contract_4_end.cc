@@ -8,6 +8,7 @@
 
 #include "conformance/cases/play.h"
 #include "conformance/play/row.h"
+#include "conformance/play/value_stream.h"
 
 namespace kmes::conformance {
 
@@ -15,44 +16,24 @@ namespace {
 
 using enum Level;
 
-// Each CPU except the last ends; the last one continues.
-void end_cpu_by_cpu(Stage& stage) {
-    const std::uint32_t last = stage.cpus() - 1;
-    for (std::uint32_t cpu = 0; cpu < last; ++cpu) {
-        end_cpu(stage, cpu);
-        emit_some(stage, last, 4, 80);
-        stage.waits().delivered(last);
-    }
-}
+const std::string kEnd(kEndEventType);
 
-void emit_almost_the_end(Stage& stage) {
-    const std::string end(kEndEventType);
-    std::vector<std::string> types = {end + "s", end.substr(0, end.size() - 1), "x" + end,
-                                      end + std::string(1, '\0'), "KMES.CONFORMANCE.END"};
-    for (std::size_t i = 0; i < end.size(); ++i) {
-        types.push_back(end);
+// The CPU ends, and the last one continues.
+const Step kEndAndEmitToLast =
+    OnEachCpu{{EndCpu{}, OnCpu{kLastCpu, {Emit{4, 80}, DeliveredHere{}}}}, {kLastCpu}};
+
+std::vector<std::string> almost_the_end() {
+    std::vector<std::string> types = {kEnd + "s", kEnd.substr(0, kEnd.size() - 1), "x" + kEnd,
+                                      kEnd + std::string(1, '\0'), "KMES.CONFORMANCE.END"};
+    for (std::size_t i = 0; i < kEnd.size(); ++i) {
+        types.push_back(kEnd);
         types.back()[i] ^= 1;
     }
-    for (const std::string& type : types)
-        stage.rings().emit(
-            0, stage.rings().events().make(kHeaderBytesBeforeType + type.size() + 8, type));
-    // An event whose type is cut off, and continues in the payload.
-    EventSpec in_two_parts = stage.rings().events().make(kLeastEventBytes + 60, end.substr(0, 16));
-    in_two_parts.payload.replace(0, end.size() - 16, end.substr(16));
-    stage.rings().emit(0, in_two_parts);
+    return types;
 }
-
-// An event of that type is an end event, whatever its payload, header size and origin.
-void emit_other_ends(Stage& stage) {
-    const std::string type(kEndEventType);
-    const std::uint64_t least = kHeaderBytesBeforeType + type.size();
-    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-        EventSpec end = cpu % 2 == 0 ? stage.rings().events().make(least + 50, type)
-                                     : stage.rings().events().make(least + 16, type, 16);
-        end.origin = static_cast<std::uint8_t>(1 + cpu % 3);
-        stage.rings().emit(cpu, std::move(end));
-    }
-}
+// Its type is cut off, and continues in the payload.
+const EmitEvent kEndInTwoParts{.type = kEnd.substr(0, 16),
+                               .payload = kEnd.substr(16) + std::string(40, 'x')};
 
 Steps three_changes() {
     const auto change = [](std::uint64_t factor) {
@@ -65,7 +46,7 @@ const Row kFirstEndRows[] = {
     {{"contract-4/cpu-by-cpu", must, "end of one CPU after another",
       "Emit the end event on one CPU, then events on the last CPU. Repeat with the next CPU.",
       "The consumer ends only the CPU of the end event, and exits when all CPUs have ended."},
-     {AllMapped{}, end_cpu_by_cpu},
+     {AllMapped{}, kEndAndEmitToLast},
      {.rings = [](RingsSetup& rings) { rings.cpus = std::max(rings.cpus, 2u); }}},
     {{"contract-4/nothing-after-the-end", must, "events after the end event",
       "Emit the end event and five more events on CPU 0 while the consumer is stopped.",
@@ -77,14 +58,17 @@ const Row kFirstEndRows[] = {
       "Emit events whose type differs from kmes.conformance.end by one byte more, one byte less, "
       "one other byte, or by its case, and one whose type continues in the payload.",
       "The consumer delivers these events as ordinary ones."},
-     {AllMapped{}, emit_almost_the_end, Emit{2, 80}, Delivered{}}},
+     {AllMapped{}, EmitTypes{almost_the_end}, kEndInTwoParts, Emit{2, 80}, Delivered{}}},
 };
 
 const Row kOtherEndRows[] = {
     {{"contract-4/other-ends", must, "end events of other shapes",
       "Emit end events with a payload, with a longer header, and with other origins.",
       "The consumer ends the CPU of each of them."},
-     {Asleep{}, emit_other_ends, Delivered{}},
+     {Asleep{}, OnCpu{0, {EmitEvent{.type = kEnd, .payload_bytes = 50, .origin = 1}}},
+      OnCpu{1,
+            {EmitEvent{.type = kEnd, .payload_bytes = 0, .extra_header_bytes = 16, .origin = 2}}},
+      OnCpu{2, {EmitEvent{.type = kEnd, .payload_bytes = 50, .origin = 3}}}, Delivered{}},
      {.cpus = 3}},
 };
 

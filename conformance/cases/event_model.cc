@@ -3,40 +3,22 @@
 // Events of every form: types, headers, origins, clocks, places in the ring, and numbers at the
 // ends of their range (event-model.md, 5.1.4). Sizes are in event_model_sizes.cc.
 #include <algorithm>
+#include <initializer_list>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "conformance/cases/colliding_types.h"
 #include "conformance/cases/play.h"
 #include "conformance/model/layout.h"
-#include "conformance/oracle/layout.h"
+#include "conformance/play/colliding_types.h"
 #include "conformance/play/row.h"
+#include "conformance/play/value_stream.h"
 
 namespace kmes::conformance {
 
 namespace {
 
 using enum Level;
-
-// Emits one event of each size on the CPUs in turn. Waits whenever a quarter of a buffer is
-// undelivered.
-Step sizes(std::function<std::set<std::uint64_t>(std::uint64_t capacity)> sizes_of) {
-    return [sizes_of](Stage& stage) {
-        std::uint64_t out = 0;
-        std::uint32_t cpu = 0;
-        for (const std::uint64_t bytes : sizes_of(stage.capacity_bytes())) {
-            if (out + bytes > stage.capacity_bytes() / 2) {
-                stage.waits().delivered();
-                out = 0;
-            }
-            emit_some(stage, cpu, 1, bytes);
-            out += bytes;
-            cpu = (cpu + 1) % stage.cpus();
-        }
-    };
-}
 
 std::set<std::uint64_t> small_sizes(std::uint64_t) {
     std::set<std::uint64_t> all;
@@ -62,15 +44,12 @@ std::set<std::uint64_t> sizes_up_to_half(std::uint64_t capacity) {
 
 const std::uint64_t kWrappedBytes = kLeastEventBytes + 31;
 
-// Emits an event for each of its bytes at which the ring's end can cut it (5.1.4).
-void wrap_everywhere(Stage& stage) {
-    for (std::uint64_t offset = 1; offset < kWrappedBytes; ++offset) {
-        const auto cpu = static_cast<std::uint32_t>(offset % stage.cpus());
-        fill_up_to(stage, cpu, offset);
-        emit_some(stage, cpu, 1, kWrappedBytes);
-        stage.waits().delivered(cpu);
-    }
-}
+// An event for each of its bytes at which the ring's end can cut it (5.1.4).
+const Step kWrapEverywhere = each_below(kWrappedBytes - 1, [](std::uint64_t i) {
+    const std::uint64_t offset = i + 1;
+    return Steps{OnCpu{static_cast<std::uint32_t>(offset),
+                       {EmitTo{offset}, Emit{1, kWrappedBytes}, DeliveredHere{}}}};
+});
 
 // The last event is half of the ring, across its end.
 const Steps kWrapExactly{EmitTo{},
@@ -84,12 +63,7 @@ const Steps kWrapExactly{EmitTo{},
                          Emit{1, current(1, 2)},
                          DeliveredHere{}};
 
-EventSpec of_type(Stage& stage, const std::string& type) {
-    return stage.rings().events().make(kHeaderBytesBeforeType + type.size() + 20, type);
-}
-
-void emit_types(Stage& stage) {
-    const std::uint64_t half = stage.default_setup().capacity_bytes / 2;
+const std::vector<std::string> kTypes = [] {
     std::vector<std::string> all{"a",
                                  "\x7f",
                                  "\xc3\xbc",
@@ -101,23 +75,14 @@ void emit_types(Stage& stage) {
                                  "\tline\r\n",
                                  "\n",
                                  "Upper.and.lower"};
-    for (const std::size_t length : {16, 31, 63, 64, 65, 127, 128, 255, 256, 257, 4096})
+    for (const std::size_t length : {16, 31, 63, 64, 65, 127, 128, 255, 256, 257, 4096, 32000})
         all.emplace_back(length, 'k');
-    all.emplace_back(std::min<std::uint64_t>(half - 60, 32000), 'L');
-    std::uint32_t cpu = 0;
-    for (const std::string& type : all) {
-        stage.rings().emit(cpu, of_type(stage, type));
-        stage.waits().delivered(cpu);
-        cpu = (cpu + 1) % stage.cpus();
-    }
-}
+    return all;
+}();
 
-// Emits an event of each type on CPU 0, one after the other, and all of them once more.
+// An event of each type, one after the other, and all of them once more.
 Steps twice(std::vector<std::string> (*types)()) {
-    const auto emit_types = [types](Stage& stage) {
-        for (const std::string& type : types()) stage.rings().emit(0, of_type(stage, type));
-    };
-    return {Times{2, {Asleep{}, AtOnce{{emit_types}}}}, Asleep{}};
+    return {Times{2, {Asleep{}, AtOnce{{EmitTypes{types}}}}}, Asleep{}};
 }
 const Setup kOneMebibyte{.cpus = 1, .capacity = kMebibyte};
 
@@ -160,69 +125,40 @@ std::vector<std::string> types_alike() {
     return all;
 }
 
-void emit_longer_headers(Stage& stage) {
-    require_longer_headers();
-    std::uint32_t cpu = 0;
-    for (const std::uint64_t extra : {1, 2, 3, 4, 7, 8, 16, 64, 200, 1000}) {
-        stage.rings().emit(cpu, stage.rings().events().make(kHeaderBytesBeforeType + 5 + extra + 40,
-                                                            "later", extra));
-        stage.rings().emit(
-            cpu, stage.rings().events().make(kHeaderBytesBeforeType + 5 + extra, "later", extra));
-        // The header length belongs to the event: events of one type can have several.
-        for (const std::uint64_t other : {extra / 2, extra + 5, std::uint64_t{0}, extra})
-            stage.rings().emit(cpu, stage.rings().events().make(
-                                        kHeaderBytesBeforeType + 5 + other + 40, "later", other));
-        emit_some(stage, cpu, 1, 50);
-        cpu = (cpu + 1) % stage.cpus();
-    }
+// The header length belongs to the event: events of one type can have several.
+const Step kLongerHeaders = each_in_turn(
+    std::vector<std::uint64_t>{1, 2, 3, 4, 7, 8, 16, 64, 200, 1000}, [](std::uint64_t extra) {
+        const auto emit = [](std::uint64_t payload, std::uint64_t further) {
+            return EmitEvent{
+                .type = "later", .payload_bytes = payload, .extra_header_bytes = further};
+        };
+        return Steps{emit(40, extra), emit(0, extra),  emit(40, extra / 2), emit(40, extra + 5),
+                     emit(40, 0),     emit(40, extra), Emit{1, 50}};
+    });
+
+// The identities of an event are written after it. So the testee may not run meanwhile.
+const Steps kOrigins = [] {
+    const Step emit = each_below(256, [](std::uint64_t origin) {
+        return Steps{OnCpu{static_cast<std::uint32_t>(origin),
+                           {EmitEvent{.payload_bytes = 10,
+                                      .origin = static_cast<std::uint8_t>(origin),
+                                      .has_own_identities = true}}}};
+    });
+    return layout().identities == 0 ? Steps{emit} : Steps{AtOnce{{emit}}};
+}();
+
+// An event with each timestamp on each CPU.
+Step timestamps(std::initializer_list<std::uint64_t> all) {
+    return each(all, [](std::uint64_t timestamp) {
+        return Steps{OnEachCpu{{EmitEvent{.payload_bytes = 34, .timestamp = timestamp}}}};
+    });
 }
 
-// Gives an unread event identities that no other event has.
-void put_identities(Stage& stage, std::uint32_t cpu, const Emitted& emitted) {
-    constexpr std::uint64_t kIdentityBytes = 16;
-    std::vector<std::uint8_t> bytes(layout().identities * kIdentityBytes);
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-        bytes[i] = static_cast<std::uint8_t>(0xff - emitted.sequence * 7 - i);
-    stage.rings().forged().write_data(stage.rings().history().current_buffer(cpu),
-                                      emitted.position + layout().identities_offset, bytes);
-}
-
-void emit_origins(Stage& stage) {
-    const bool has_identities = layout().identities != 0;
-    if (has_identities) stage.holding().freeze();
-    for (unsigned origin = 0; origin < 256; ++origin) {
-        EventSpec spec = stage.rings().events().make(40);
-        spec.origin = static_cast<std::uint8_t>(origin);
-        const std::uint32_t cpu = origin % stage.cpus();
-        const Emitted emitted = stage.rings().emit(cpu, std::move(spec));
-        if (has_identities) put_identities(stage, cpu, emitted);
-    }
-    if (has_identities) stage.holding().thaw();
-}
-
-// Emits an event with each timestamp on each CPU.
-Step timestamps(std::vector<std::uint64_t> all) {
-    return [all = std::move(all)](Stage& stage) {
-        for (const std::uint64_t timestamp : all) {
-            for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-                EventSpec spec = stage.rings().events().make(64);
-                spec.timestamp = timestamp;
-                stage.rings().emit(cpu, std::move(spec));
-            }
-        }
-    };
-}
-
-// Every byte value in the payload, and payloads that look like headers.
-void emit_payload_bytes(Stage& stage) {
-    EventSpec every = stage.rings().events().make(kHeaderBytesBeforeType + 1 + 256);
-    for (std::size_t i = 0; i < 256; ++i) every.payload[i] = static_cast<char>(i);
-    EventSpec nested = stage.rings().events().make(kHeaderBytesBeforeType + 1 + 64);
-    nested.payload = encode_event(stage.rings().events().make(64), 3, 0);
-    EventSpec newlines = stage.rings().events().make(200);
-    std::fill(newlines.payload.begin(), newlines.payload.end(), '\n');
-    for (const EventSpec* spec : {&every, &nested, &newlines}) stage.rings().emit(0, *spec);
-}
+const std::string kEveryByte = [] {
+    std::string bytes;
+    for (int byte = 0; byte < 256; ++byte) bytes.push_back(static_cast<char>(byte));
+    return bytes;
+}();
 
 const Steps kDropAndResize{
     Asleep{},          EmitEverywhere{3},  Asleep{},          OnEachCpu{{Drop{}}},
@@ -259,12 +195,12 @@ const Row kEventRows[] = {
     {{"event-model/every-small-size", must,
       in_layout("every size from {} to 300 bytes", kLeastEventBytes),
       in_layout("Emit one event of every size from {} to 300 bytes.", kLeastEventBytes), kOwnBytes},
-     {AllMapped{}, sizes(small_sizes), Delivered{}}},
+     {AllMapped{}, EmitSizes{small_sizes}, Delivered{}}},
     // Sizes that exceed 16 bits.
     {{"5.1.7-5/sizes-up-to-half", must, "sizes up to 50 % of the capacity",
       "Emit events and payloads around every power of two, and up to exactly half of the capacity.",
       kOwnBytes},
-     {AllMapped{}, sizes(sizes_up_to_half), Delivered{}},
+     {AllMapped{}, EmitSizes{sizes_up_to_half}, Delivered{}},
      {.rings =
           [](RingsSetup& rings) {
               rings.capacity_bytes = std::max<std::uint64_t>(rings.capacity_bytes, 524288);
@@ -273,7 +209,7 @@ const Row kEventRows[] = {
       in_layout("Emit an event of {} bytes across the end of the ring, once for each of its bytes.",
                 kWrappedBytes),
       kOwnBytes},
-     {AllMapped{}, wrap_everywhere},
+     {AllMapped{}, kWrapEverywhere},
      kSmallRing},
     {{"5.1.4/wrap-at-an-event-boundary", must, "a wrap between events, and across half a ring",
       "Emit events that end exactly at the end of the ring, and one of half the capacity across "
@@ -285,7 +221,10 @@ const Row kEventRows[] = {
       "Emit events with types of 1 to thousands of bytes, with UTF-8 sequences of two to four "
       "bytes, and with a zero byte.",
       kOwnBytes},
-     {AllMapped{}, emit_types}},
+     {AllMapped{}, each_in_turn(kTypes,
+                                [](const std::string& type) {
+                                    return Steps{EmitEvent{.type = type}, DeliveredHere{}};
+                                })}},
     {{"event-model/many-types", must, "thousands of types at once",
       "Emit 3000 types, and types of 2 to 40,000 bytes that differ in one byte, in one burst, "
       "twice.",
@@ -300,13 +239,7 @@ const Row kEventRows[] = {
      kOneMebibyte},
     {{"event-model/empty-payload", must, "payloads of zero bytes",
       "Emit events without a payload between others.", kOwnBytes},
-     {Delivered{},
-      Times{3,
-            {[](Stage& stage) {
-                 stage.rings().emit(
-                     0, stage.rings().events().make(kHeaderBytesBeforeType + 12, "twelve bytes"));
-             },
-             Emit{1, 90}}},
+     {Delivered{}, Times{3, {EmitEvent{.type = "twelve bytes", .payload_bytes = 0}, Emit{1, 90}}},
       Delivered{}},
      {.before_start = {EmitEverywhere{3, kLeastEventBytes}}}},
     {{"event-model/longer-header", must,
@@ -314,14 +247,14 @@ const Row kEventRows[] = {
       "Emit events whose header_size is 1 to 1000 bytes more than the minimum, as in a later "
       "version. Give events of one type several header lengths.",
       kOwnBytes},
-     {AllMapped{}, emit_longer_headers, Delivered{}}},
+     {AllMapped{}, RequireLongerHeaders{}, kLongerHeaders, Delivered{}}},
     {{"event-model/origins", must, "every origin class",
       layout().identities == 0
           ? "Emit events of origin classes 0 to 255, of which 4 and more are reserved."
           : "Emit events of origin classes 0 to 255, of which 4 and more are reserved. Each has "
             "GUIDs of its own.",
       kOwnBytes},
-     {AllMapped{}, emit_origins, Delivered{}}},
+     {AllMapped{}, InOrder{kOrigins}, Delivered{}}},
     {{"event-model/clock-jumps", must, "timestamps that jump",
       "Set CLOCK_REALTIME back and forth between events.", kOwnBytes},
      {AllMapped{},
@@ -330,7 +263,9 @@ const Row kEventRows[] = {
       Delivered{}}},
     {{"event-model/payload-bytes", must, "payloads of any bytes",
       "Emit payloads of every byte value, of a whole event, and of newlines.", kOwnBytes},
-     {AllMapped{}, emit_payload_bytes, Delivered{}}},
+     {AllMapped{}, EmitEvent{.payload = kEveryByte},
+      EmitEvent{.payload = image_of_event(kLeastEventBytes + 34, 3)},
+      EmitEvent{.payload = std::string(170, '\n')}, Delivered{}}},
 };
 
 // A case with 2^63 resizes is impossible, so no case asks for such a generation.

@@ -8,8 +8,8 @@
 #include <deque>
 #include <utility>
 
-#include "conformance/cases/forge.h"
 #include "conformance/model/layout.h"
+#include "conformance/play/forged_image.h"
 
 namespace kmes::conformance {
 
@@ -26,7 +26,7 @@ void stop_not_applicable(std::string_view why) {
     stop_unsupported(fmt::format("not applicable in form {}: {}", layout().name, why));
 }
 
-void require_longer_headers() {
+void RequireLongerHeaders::operator()(Stage&) const {
     if (!layout().header_may_grow)
         stop_not_applicable("header_size is never more than the header and the type");
 }
@@ -38,7 +38,7 @@ std::string grouped(std::uint64_t number) {
 }
 
 void give_version_2(Stage& stage, std::uint32_t cpu) {
-    break_field(stage, cpu, BufferFault::version, 8, bytes_of<std::uint32_t>(2), "version 2");
+    break_field(stage, cpu, version_field(2));
 }
 
 }  // namespace kmes::conformance

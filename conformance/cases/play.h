@@ -15,6 +15,7 @@
 
 #include "conformance/model/case.h"
 #include "conformance/play/play.h"
+#include "conformance/play/row.h"
 #include "conformance/stage/stage.h"
 
 namespace kmes::conformance {
@@ -33,8 +34,11 @@ std::string_view name_of_error_before_rings();
 
 // Ends a case that makes no sense in this form of the layout: unsupported, with the reason.
 [[noreturn]] void stop_not_applicable(std::string_view why);
-// Stops a case that has no meaning where header_size is exactly the header and the type.
-void require_longer_headers();
+// A step that stops a case which has no meaning where header_size is exactly the header and the
+// type.
+struct RequireLongerHeaders {
+    void operator()(Stage& stage) const;
+};
 
 // Formats a number as "139,810".
 std::string grouped(std::uint64_t number);
@@ -46,6 +50,9 @@ struct Common {
     std::string_view expectation;
     std::string_view other_clause = {};
 
+    CaseText operator()(std::string_view id, std::string_view title) const {
+        return {id, level, title, description, expectation, other_clause};
+    }
     Case operator()(std::string_view id, std::string_view title, CaseFunction run) const {
         return {id,          level,          title,          description,
                 expectation, std::move(run), Demand::always, other_clause};

@@ -43,7 +43,7 @@ const Row kStoreBufferRows[] = {
     {{"E1/full-barrier-in-between", Level::erratum, "a full barrier after every store to need_wake",
       "Play E1/full-barrier on each CPU between the first and the last.",
       "The consumer has a full barrier after each store of 1 to a need_wake."},
-     {OnEachCpu{.steps = {HoldStores{}}, .first = 1, .but_last = 1}}},
+     {OnEachCpu{{HoldStores{}}, {0, kLastCpu}}}},
     {{"E1/full-barrier-later", Level::erratum, "a full barrier at every sleep",
       "Play E1/full-barrier after twenty sleeps, after a spurious wake, after an "
       "interrupted wait, and in the next buffer.",

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "conformance/cases/forge.h"
 #include "conformance/cases/play.h"
+#include "conformance/play/forged_image.h"
 #include "conformance/play/row.h"
 
 namespace kmes::conformance {
@@ -133,7 +133,7 @@ std::vector<MalformedPage> malformed_kinds(std::uint64_t capacity_bytes) {
 void replace_by(Stage& stage, std::uint32_t cpu, std::uint64_t capacity_bytes,
                 const MalformedPage& malformed) {
     stage.rings().swap(cpu, SwapSpec{capacity_bytes, PositionRule::keep, 0});
-    break_field(stage, cpu, malformed.fault, malformed.offset, malformed.bytes, malformed.detail);
+    break_field(stage, cpu, {malformed.fault, malformed.offset, malformed.bytes, malformed.detail});
 }
 
 void wait_refused(Stage& stage, std::uint32_t cpu) {

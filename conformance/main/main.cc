@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "conformance/cases/recorded_stream.h"
 #include "conformance/cases/registry.h"
 #include "conformance/clauses/clauses.h"
 #include "conformance/main/case_pool.h"
@@ -35,6 +34,7 @@
 #include "conformance/model/layout.h"
 #include "conformance/monitors/run.h"
 #include "conformance/play/player.h"
+#include "conformance/play/recorded_stream.h"
 #include "conformance/report/descriptor_stream.h"
 #include "conformance/report/result.h"
 #include "conformance/report/text.h"

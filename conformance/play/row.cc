@@ -125,9 +125,9 @@ Steps leave_in_the_old_buffer(std::uint64_t events) {
 }
 
 Steps with_fewer_and_fewer(const Steps& steps) {
-    const auto end = [](std::uint32_t cpu) { return [cpu](Stage& stage) { end_cpu(stage, cpu); }; };
-    return {Asleep{}, end(0), Asleep{}, OnCpu{kLastCpu, steps},
-            Asleep{}, end(1), Asleep{}, OnCpu{kLastCpu, steps}};
+    return {each({0u, 1u}, [&steps](std::uint32_t ended) {
+        return Steps{Asleep{}, OnCpu{ended, {EndCpu{}}}, Asleep{}, OnCpu{kLastCpu, steps}};
+    })};
 }
 
 Step overwrite_newest(std::uint64_t bytes) {

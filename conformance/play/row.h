@@ -18,6 +18,13 @@
 
 namespace kmes::conformance {
 
+// The end of a row: see Ending.
+enum class RowEnd {
+    drained,   // the testee must drain every CPU and exit
+    tolerant,  // it may also rest on a tolerated CPU
+    refused,   // it must refuse every buffer
+};
+
 // The rings and the environment of the testee.
 struct Setup {
     std::uint32_t cpus = 0;  // 0: that of the command line
@@ -29,6 +36,7 @@ struct Setup {
     std::int64_t wake_result = 0;                 // see Hooks::set_wake_result
     bool nudging = true;                          // see Nudges::set_on
     bool shortened_waits = false;                 // see ShortenedWaits
+    RowEnd end = RowEnd::drained;
 };
 inline const Setup kOneCpu{.cpus = 1};
 

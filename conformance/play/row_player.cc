@@ -33,6 +33,9 @@ class RowPlayer {
     // Whether all walks ended before the access at which they act.
     bool has_walked_without_action() const { return !begun_.empty() && !has_acted_; }
 
+    // Whether AllMappedOrExit has ended the row.
+    bool has_exited() const { return has_exited_; }
+
     void play(const Steps& steps) {
         for (const Step& step : steps) {
             if (is_over_) return;
@@ -48,6 +51,10 @@ class RowPlayer {
     void operator()(const DeliveredHere&) { stage_.waits().delivered(cpu_); }
     void operator()(const AllMapped&) { stage_.waits().mapped(); }
     void operator()(const EndIfRefused&) { is_over_ = stage_.testee().has_ended(cpu_); }
+    void operator()(const AllMappedOrExit&) {
+        has_exited_ = !stage_.waits().mapped_or_exit();
+        is_over_ = has_exited_;
+    }
     void operator()(const NudgingOff&) { stage_.waits().set_nudging(false); }
 
     void operator()(const Emit& emit) {
@@ -125,14 +132,17 @@ class RowPlayer {
         const std::uint64_t all = count(times.count);
         for (std::uint64_t i = 0; i < all; ++i) play(times.steps);
     }
-    void operator()(const OnCpu& on) {
-        play_on(on.cpu == kLastCpu ? stage_.cpus() - 1 : on.cpu % stage_.cpus(), on.steps);
-    }
+    void operator()(const OnCpu& on) { play_on(cpu_named(on.cpu), on.steps); }
     void operator()(const OnEachCpu& on) {
-        for (std::uint32_t cpu = on.first; cpu + on.but_last < stage_.cpus(); ++cpu)
-            play_on(cpu, on.steps);
+        const auto is_left_out = [this, &on](std::uint32_t cpu) {
+            return std::ranges::any_of(
+                on.except, [&](std::uint32_t except) { return cpu == cpu_named(except); });
+        };
+        for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu) {
+            if (!is_left_out(cpu)) play_on(cpu, on.steps);
+        }
     }
-    void operator()(const Call& call) { call.function(stage_); }
+    void operator()(const Call& call) { call.function(stage_, cpu_); }
     void operator()(const WakesReturn& wakes) { stage_.hooks().set_wake_result(wakes.result); }
     void operator()(const Limited& limited) {
         WalkLimit limit(stage_);
@@ -163,13 +173,14 @@ class RowPlayer {
 
   private:
     Rings& rings() { return stage_.rings(); }
+    std::uint32_t cpu_named(std::uint32_t cpu) const {
+        return cpu == kLastCpu ? stage_.cpus() - 1 : cpu % stage_.cpus();
+    }
     std::uint64_t bytes(const Amount& number, std::uint64_t current) const {
         return number.in(number.of == Amount::Of::usual ? stage_.default_setup().capacity_bytes
                                                         : current);
     }
-    std::uint64_t bytes(const Amount& number) const {
-        return bytes(number, number.of == Amount::Of::current ? capacity(stage_, cpu_) : 0);
-    }
+    std::uint64_t bytes(const Amount& number) const { return bytes_in(stage_, cpu_, number); }
     std::uint64_t count(std::uint64_t as_written) const {
         return choice_.count(*step_, as_written);
     }
@@ -198,6 +209,7 @@ class RowPlayer {
     const Step* step_ = nullptr;  // the current one
     std::uint32_t cpu_ = 0;
     bool is_over_ = false;
+    bool has_exited_ = false;
     bool has_acted_ = false;                         // before an access
     WalkLimit* limit_ = nullptr;                     // of the current Limited
     std::vector<std::vector<BufferIndex>> retired_;  // for each Resize
@@ -366,6 +378,19 @@ void set_up(Stage& stage, const Setup& setup) {
     stage.set_up(rings);
 }
 
+CaseOutcome finish(Stage& stage, RowEnd end) {
+    switch (end) {
+        case RowEnd::drained:
+            break;
+        case RowEnd::tolerant:
+            stage.waits().tolerated_at_rest();
+            return stage.ending().finish_tolerant();
+        case RowEnd::refused:
+            return stage.ending().finish_refused();
+    }
+    return stage.finish();
+}
+
 }  // namespace
 
 std::size_t play_of(const Finding& finding, const std::vector<RowPlay>& plays) {
@@ -390,6 +415,7 @@ CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const
     player.play(setup.before_start);
     stage.start();
     player.play(steps);
+    if (player.has_exited()) return stage.ending().finish_any_exit();
     // A refused buffer is judged, whatever the walks have shown.
     bool has_ended = false;
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
@@ -397,7 +423,7 @@ CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const
     if (player.has_walked_without_action() && !has_ended)
         stage.findings().played_in_part(
             "the consumer made no access before which the case acts, so only the rest was played");
-    return stage.finish();
+    return finish(stage, setup.end);
 }
 
 }  // namespace kmes::conformance

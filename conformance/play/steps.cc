@@ -7,6 +7,18 @@
 
 namespace kmes::conformance {
 
+std::uint64_t bytes_in(Stage& stage, std::uint32_t cpu, const Amount& amount) {
+    switch (amount.of) {
+        case Amount::Of::current:
+            return amount.in(capacity(stage, cpu));
+        case Amount::Of::usual:
+            return amount.in(stage.default_setup().capacity_bytes);
+        case Amount::Of::nothing:
+            break;
+    }
+    return amount.more;
+}
+
 Steps::Steps() = default;
 Steps::Steps(std::initializer_list<Step> steps) : steps_(steps) {}
 Steps::Steps(const Steps& other) = default;

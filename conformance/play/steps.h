@@ -55,6 +55,9 @@ constexpr Amount usual(std::uint64_t times = 1, std::uint64_t parts = 1) {
     return {Amount::Of::usual, times, parts};
 }
 
+// The number for this CPU: Amount::current is the capacity of its buffer.
+std::uint64_t bytes_in(Stage& stage, std::uint32_t cpu, const Amount& amount);
+
 struct Step;
 
 // A list of steps. Its functions are defined where Step is complete, because a std::vector member
@@ -88,6 +91,9 @@ struct AllMapped {};      // until every buffer is mapped, or refused
 // Ends the row if the testee has refused or ended the current CPU. The judge decides whether that
 // was correct.
 struct EndIfRefused {};
+// Waits until every buffer is mapped or refused. Ends the row if the testee exits before that with
+// a non-zero status, which is correct if an attach fails (contract 1).
+struct AllMappedOrExit {};
 struct NudgingOff {};  // see Nudges::set_on
 
 // -- The producer --
@@ -125,7 +131,10 @@ struct Batch {
     std::vector<Amount> sizes;
 };
 struct HandOver {};  // ends the boot phase of every CPU
-struct Drop {        // sequence numbers without an event
+struct EndCpu {      // the end event; waits until it is delivered
+    void operator()(Stage& stage, std::uint32_t cpu) const { end_cpu(stage, cpu); }
+};
+struct Drop {  // sequence numbers without an event
     std::uint64_t count = 1;
     std::uint64_t more_for_each_cpu = 0;
 };
@@ -171,13 +180,18 @@ struct OnCpu {  // the CPU is modulo the number of CPUs
     std::uint32_t cpu = 0;
     Steps steps;
 };
-struct OnEachCpu {  // all CPUs, or without some at the beginning and at the end
+struct OnEachCpu {
     Steps steps;
-    std::uint32_t first = 0;
-    std::uint32_t but_last = 0;
+    std::vector<std::uint32_t> except = {};  // may contain kLastCpu
 };
-struct Call {  // a function, for actions without a step of their own
-    std::function<void(Stage&)> function;
+// A function of the stage, or of the stage and the current CPU, for actions without a step of their
+// own. A Step can be made from such a function, and from an object that is called like one.
+struct Call {
+    Call(std::function<void(Stage&)> of_stage)
+        : function([play = std::move(of_stage)](Stage& stage, std::uint32_t) { play(stage); }) {}
+    Call(std::function<void(Stage&, std::uint32_t)> of_cpu) : function(std::move(of_cpu)) {}
+
+    std::function<void(Stage&, std::uint32_t)> function;
 };
 struct WakesReturn {  // see Hooks::set_wake_result
     std::int64_t result = 0;
@@ -263,18 +277,19 @@ struct Step {
     template <typename One>
     Step(One one) : what(of(std::move(one))) {}
 
-    std::variant<Asleep, AsleepHere, Delivered, DeliveredHere, AllMapped, EndIfRefused, NudgingOff,
-                 Emit, EmitEverywhere, EmitTyped, EmitHeaders, EmitBytes, EmitSmall, EmitTo,
-                 Reserve, Batch, HandOver, Drop, Lap, Outrun, OverwriteAll, Resize, Swap,
-                 NudgeRetired, FutexWake, SpuriousWake, AtOnce, InOrder, Times, OnCpu, OnEachCpu,
-                 Call, WakesReturn, Limited, Place, MoveWritePos, BeforeEachAccess, BeforeAccessTo,
-                 UnderRead, InNextBuffer, HoldAt, HoldStores>
+    std::variant<Asleep, AsleepHere, Delivered, DeliveredHere, AllMapped, EndIfRefused,
+                 AllMappedOrExit, NudgingOff, Emit, EmitEverywhere, EmitTyped, EmitHeaders,
+                 EmitBytes, EmitSmall, EmitTo, Reserve, Batch, HandOver, Drop, Lap, Outrun,
+                 OverwriteAll, Resize, Swap, NudgeRetired, FutexWake, SpuriousWake, AtOnce, InOrder,
+                 Times, OnCpu, OnEachCpu, Call, WakesReturn, Limited, Place, MoveWritePos,
+                 BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt, HoldStores>
         what;
 
   private:
     template <typename One>
     static auto of(One one) {
-        if constexpr (std::is_invocable_v<One&, Stage&>)
+        if constexpr (std::is_invocable_v<One&, Stage&> ||
+                      std::is_invocable_v<One&, Stage&, std::uint32_t>)
             return Call{std::move(one)};
         else
             return one;
@@ -298,6 +313,14 @@ Step each_below(std::uint64_t count, const Make& make) {
     InOrder all;
     for (std::uint64_t i = 0; i < count; ++i) all.steps.append(make(i));
     return all;
+}
+
+// The steps that `make` returns for each value: the first value's on CPU 0, the next value's on CPU
+// 1, and so on, modulo the number of CPUs.
+template <typename Values, typename Make>
+Step each_in_turn(const Values& values, const Make& make) {
+    std::uint32_t cpu = 0;
+    return each(values, [&](const auto& value) { return Steps{OnCpu{cpu++, make(value)}}; });
 }
 
 // A batch of `count` events: the first has `bytes` bytes, each later one is one byte larger.

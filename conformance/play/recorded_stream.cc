@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // See recorded_stream.h.
-#include "conformance/cases/recorded_stream.h"
+#include "conformance/play/recorded_stream.h"
 
 #include <fmt/format.h>
 

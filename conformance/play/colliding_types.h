@@ -3,8 +3,8 @@
 // Pairs of types with the same 32-bit hash, for a consumer that takes a hash for the type. They
 // come from random search: types of twelve letters were drawn until one had the hash of an earlier
 // one. That took 40,000 to 140,000 types. colliding_types_test.cc computes each hash.
-#ifndef KMES_CONFORMANCE_CASES_COLLIDING_TYPES_H_
-#define KMES_CONFORMANCE_CASES_COLLIDING_TYPES_H_
+#ifndef KMES_CONFORMANCE_PLAY_COLLIDING_TYPES_H_
+#define KMES_CONFORMANCE_PLAY_COLLIDING_TYPES_H_
 
 #include <string_view>
 
@@ -31,4 +31,4 @@ inline constexpr CollidingTypes kCollidingTypes[] = {
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_CASES_COLLIDING_TYPES_H_
+#endif  // KMES_CONFORMANCE_PLAY_COLLIDING_TYPES_H_

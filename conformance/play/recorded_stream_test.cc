@@ -2,7 +2,7 @@
 //
 // A record file as a stream of the suite: the events read from it, and those that a case leaves
 // out. An invalid file gets one line.
-#include "conformance/cases/recorded_stream.h"
+#include "conformance/play/recorded_stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

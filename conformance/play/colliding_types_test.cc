@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The types of each pair in colliding_types.h differ, and have the same hash.
-#include "conformance/cases/colliding_types.h"
+#include "conformance/play/colliding_types.h"
 
 #include <gtest/gtest.h>
 

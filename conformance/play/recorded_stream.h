@@ -2,8 +2,8 @@
 //
 // Reads the events of a record file (docs/record-format.md), so that the stage can emit them:
 // --stream. Treats the file as hostile.
-#ifndef KMES_CONFORMANCE_CASES_RECORDED_STREAM_H_
-#define KMES_CONFORMANCE_CASES_RECORDED_STREAM_H_
+#ifndef KMES_CONFORMANCE_PLAY_RECORDED_STREAM_H_
+#define KMES_CONFORMANCE_PLAY_RECORDED_STREAM_H_
 
 #include <cstdint>
 #include <stdexcept>
@@ -72,4 +72,4 @@ std::string check_stream(const std::string& path);
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_CASES_RECORDED_STREAM_H_
+#endif  // KMES_CONFORMANCE_PLAY_RECORDED_STREAM_H_
