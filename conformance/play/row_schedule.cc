@@ -26,14 +26,15 @@ inline constexpr bool kIsProducer =
 
 template <typename One>
 inline constexpr bool kIsWalk =
-    kIsOneOf<One, BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt>;
+    kIsOneOf<One, BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt, ActAt>;
 
 // The lists of steps inside of a step, in the order of the source.
 std::vector<const Steps*> nested(const Step& step) {
     return std::visit(
         [](const auto& one) -> std::vector<const Steps*> {
             using One = std::decay_t<decltype(one)>;
-            if constexpr (kIsOneOf<One, AtOnce, InOrder, Times, OnCpu, OnEachCpu, Limited>)
+            if constexpr (kIsOneOf<One, AtOnce, InOrder, Times, OnCpu, OnEachCpu, Limited, Around,
+                                   AtNextAttach>)
                 return {&one.steps};
             else if constexpr (kIsOneOf<One, BeforeEachAccess>)
                 return {&one.before, &one.wake, &one.actions, &one.afterwards};
@@ -44,7 +45,9 @@ std::vector<const Steps*> nested(const Step& step) {
             else if constexpr (kIsOneOf<One, InNextBuffer>)
                 return {&one.before, &one.actions};
             else if constexpr (kIsOneOf<One, HoldAt>)
-                return {&one.wake, &one.meanwhile, &one.afterwards};
+                return {&one.before, &one.wake, &one.meanwhile, &one.afterwards};
+            else if constexpr (kIsOneOf<One, ActAt>)
+                return {&one.before, &one.wake, &one.actions};
             else
                 return {};
         },

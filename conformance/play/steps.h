@@ -11,12 +11,14 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "conformance/model/operations.h"
+#include "conformance/play/held_thread.h"
 #include "conformance/play/play.h"
 #include "conformance/play/unusual_iteration.h"
 
@@ -88,7 +90,9 @@ struct AllMapped {};      // until every buffer is mapped, or refused
 // Ends the row if the testee has refused or ended the current CPU. The judge decides whether that
 // was correct.
 struct EndIfRefused {};
-struct NudgingOff {};  // see Nudges::set_on
+struct EndIfBlamed {};  // ends the row if the case has a finding
+struct AllRefused {};   // until the testee has refused every CPU whose current buffer is malformed
+struct NudgingOff {};   // see Nudges::set_on
 
 // -- The producer --
 struct Emit {
@@ -125,7 +129,10 @@ struct Batch {
     std::vector<Amount> sizes;
 };
 struct HandOver {};  // ends the boot phase of every CPU
-struct Drop {        // sequence numbers without an event
+struct EmitEnd {     // the end event
+    void operator()(Stage& stage, std::uint32_t cpu) const { emit_end(stage, cpu); }
+};
+struct Drop {  // sequence numbers without an event
     std::uint64_t count = 1;
     std::uint64_t more_for_each_cpu = 0;
 };
@@ -174,8 +181,23 @@ struct OnCpu {  // the CPU is modulo the number of CPUs
 struct OnEachCpu {
     Steps steps;
 };
-struct Call {  // a function, for actions without a step of their own
-    std::function<void(Stage&)> function;
+// A function of the stage, or of the stage and the current CPU, for actions without a step of their
+// own. A Step can be made from such a function, and from an object that is called like one.
+struct Call {
+    Call(std::function<void(Stage&)> of_stage)
+        : function([play = std::move(of_stage)](Stage& stage, std::uint32_t) { play(stage); }) {}
+    Call(std::function<void(Stage&, std::uint32_t)> of_cpu) : function(std::move(of_cpu)) {}
+
+    std::function<void(Stage&, std::uint32_t)> function;
+};
+// Plays the steps inside of a function of another file of this folder. The function calls `play`.
+struct Around {
+    std::function<void(Stage&, const std::function<void()>& play)> function;
+    Steps steps;
+};
+// Plays the steps once, before the next kmes_attach of the testee is answered.
+struct AtNextAttach {
+    Steps steps;
 };
 // Ends the walks inside when they have taken long together (WalkLimit).
 struct Limited {
@@ -237,13 +259,45 @@ struct InNextBuffer {
     Steps before = {};  // before each resize
 };
 // Holds the thread of CPU 0 at its n-th access to a page after `wake`, and plays `meanwhile`. Plays
-// `afterwards` when the other CPUs are delivered and asleep, or after a short time.
+// `afterwards` when the other CPUs are delivered and asleep, or after a short time. With `last`,
+// repeats this for the access after that, and so on up to `last`.
 struct HoldAt {
     std::uint64_t page = 0;  // page 0 is the metadata
     std::uint64_t access = 1;
     Steps wake;
     Steps meanwhile;
     Steps afterwards = {};
+    std::uint64_t at_most_ms = 60;
+    AccessPlace place = AccessPlace::before;
+    std::uint64_t last = 0;
+    Steps before = {};  // each access
+};
+// Finds the place with this number, from 1. Calls `wake` first, and `act` with the thread that is
+// stopped there. Returns false if the testee did not reach the place.
+using PlayAt =
+    std::function<bool(Stage& stage, std::uint64_t number, const std::function<void()>& wake,
+                       const std::function<void(pid_t thread)>& act)>;
+// Actions at a place that another file of this folder finds, for example writer_hold.h. With
+// `last`, repeats them for the place after that, and so on up to `last`.
+struct ActAt {
+    std::string_view place;  // for a schedule, with {} for the number of the place
+    PlayAt play_at;
+    Steps wake;
+    Steps actions;
+    std::uint64_t number = 1;
+    std::uint64_t last = 0;
+    Steps before = {};  // each place
+};
+// Only among the actions of a walk: keeps the thread that is at this access or place stopped, while
+// the others continue. Ends when `until` is true, or after some time, from which no verdict
+// follows.
+enum class HeldUntil {
+    others_sleep,  // everything of the other CPUs is delivered, and they sleep
+    cpu_sleeps,    // a thread sleeps on CPU 0
+    finding,       // the case has a finding
+};
+struct Hold {
+    HeldUntil until = HeldUntil::others_sleep;
     std::uint64_t at_most_ms = 60;
 };
 
@@ -256,13 +310,14 @@ struct Step {
                  Reserve, Batch, HandOver, Drop, Lap, Outrun, OverwriteAll, Resize, Swap,
                  NudgeRetired, FutexWake, SpuriousWake, AtOnce, InOrder, Times, OnCpu, OnEachCpu,
                  Call, Limited, Place, MoveWritePos, BeforeEachAccess, BeforeAccessTo, UnderRead,
-                 InNextBuffer, HoldAt>
+                 InNextBuffer, HoldAt, Around, AtNextAttach, ActAt, Hold, EndIfBlamed, AllRefused>
         what;
 
   private:
     template <typename One>
     static auto of(One one) {
-        if constexpr (std::is_invocable_v<One&, Stage&>)
+        if constexpr (std::is_invocable_v<One&, Stage&> ||
+                      std::is_invocable_v<One&, Stage&, std::uint32_t>)
             return Call{std::move(one)};
         else
             return one;
