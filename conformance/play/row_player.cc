@@ -327,6 +327,7 @@ void RowPlayer::operator()(const HoldAt& hold) {
 }
 
 void RowPlayer::operator()(const ActAt& walk) {
+    has_acted_ = true;  // a correct consumer may have no such place
     play_each(*step_, from_to(walk.number, walk.last), [&](std::uint64_t number) {
         play(walk.before);
         return !is_over_ && walk.play_at(
@@ -402,6 +403,8 @@ CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const
     set_up(stage, setup);
     stage.hooks().set_wake_result(setup.wake_result);
     stage.waits().set_nudging(setup.nudging);
+    if (setup.stops_at_writes)
+        stage.hooks().set_on_report_write([](const ReportWrite&) { return false; });
     std::optional<ShortenedWaits> shortened_waits;
     if (setup.shortened_waits) shortened_waits.emplace(stage.waits());
     RowPlayer player(stage, choice, begun);
