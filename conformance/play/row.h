@@ -29,6 +29,7 @@ struct Setup {
     std::int64_t wake_result = 0;                 // see Hooks::set_wake_result
     bool nudging = true;                          // see Nudges::set_on
     bool shortened_waits = false;                 // see ShortenedWaits
+    bool failing_attach = false;                  // for FailAttach; turns nudging off
     bool stops_at_writes = false;                 // to the report: see Hooks::set_on_report_write
 };
 inline const Setup kOneCpu{.cpus = 1};

@@ -6,12 +6,14 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "conformance/play/access_step.h"
+#include "conformance/play/failing_attach.h"
 #include "conformance/play/held_thread.h"
 #include "conformance/play/play.h"
 
@@ -28,9 +30,11 @@ std::vector<std::uint64_t> from_to(std::uint64_t first, std::uint64_t last) {
 
 class RowPlayer {
   public:
-    RowPlayer(Stage& stage, const RowChoice& choice, std::vector<RowPlay>& begun)
-        : stage_(stage), choice_(choice), begun_(begun) {}
-    ~RowPlayer() { stage_.hooks().set_on_attach(nullptr); }  // of AtNextAttach
+    // `failing_attach`: nullptr if the row has no FailAttach.
+    RowPlayer(Stage& stage, const RowChoice& choice, std::vector<RowPlay>& begun,
+              FailingAttach* failing_attach)
+        : stage_(stage), choice_(choice), begun_(begun), failing_attach_(failing_attach) {}
+    ~RowPlayer() { stage_.hooks().set_on_attach(nullptr); }  // AtNextAttach, FailingAttach
     RowPlayer(const RowPlayer&) = delete;
     RowPlayer& operator=(const RowPlayer&) = delete;
 
@@ -130,6 +134,13 @@ class RowPlayer {
         const std::uint64_t all = count(times.count);
         for (std::uint64_t i = 0; i < all; ++i) play(times.steps);
     }
+    void operator()(const InTurn& in_turn) {
+        std::size_t& turn = turns_[&in_turn];
+        play(in_turn.lists.at(turn++ % in_turn.lists.size()));
+    }
+    void operator()(const FailAttach& fail) {
+        failing_attach_->fail(cpu_, fail.error, fail.times, fail.passed);
+    }
     void operator()(const OnCpu& on) {
         play_on(on.cpu == kLastCpu ? stage_.cpus() - 1 : on.cpu % stage_.cpus(), on.steps);
     }
@@ -198,6 +209,7 @@ class RowPlayer {
     Stage& stage_;
     const RowChoice& choice_;
     std::vector<RowPlay>& begun_;
+    FailingAttach* failing_attach_;
     const Step* step_ = nullptr;  // the current one
     std::uint32_t cpu_ = 0;
     pid_t thread_ = 0;  // the last one that was stopped for actions
@@ -205,6 +217,7 @@ class RowPlayer {
     bool has_acted_ = false;                         // before an access
     WalkLimit* limit_ = nullptr;                     // of the current Limited
     std::vector<std::vector<BufferIndex>> retired_;  // for each Resize
+    std::map<const InTurn*, std::size_t> turns_;     // how often each was played
 };
 
 // If a schedule leaves out a walk, the consumer still sleeps afterwards.
@@ -407,10 +420,16 @@ CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const
         stage.hooks().set_on_report_write([](const ReportWrite&) { return false; });
     std::optional<ShortenedWaits> shortened_waits;
     if (setup.shortened_waits) shortened_waits.emplace(stage.waits());
-    RowPlayer player(stage, choice, begun);
+    std::optional<FailingAttach> failing_attach;
+    if (setup.failing_attach) failing_attach.emplace(stage);
+    RowPlayer player(stage, choice, begun, failing_attach ? &*failing_attach : nullptr);
     player.play(setup.before_start);
     stage.start();
-    player.play(steps);
+    try {
+        player.play(steps);
+    } catch (const EarlyExit&) {
+        return failing_attach->finish_given_up();
+    }
     // A refused buffer is judged, whatever the walks have shown.
     bool has_ended = false;
     for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)

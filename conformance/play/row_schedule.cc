@@ -28,6 +28,12 @@ template <typename One>
 inline constexpr bool kIsWalk =
     kIsOneOf<One, BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt, ActAt>;
 
+std::vector<const Steps*> lists_of(const InTurn& in_turn) {
+    std::vector<const Steps*> lists;
+    for (const Steps& list : in_turn.lists) lists.push_back(&list);
+    return lists;
+}
+
 // The lists of steps inside of a step, in the order of the source.
 std::vector<const Steps*> nested(const Step& step) {
     return std::visit(
@@ -36,6 +42,8 @@ std::vector<const Steps*> nested(const Step& step) {
             if constexpr (kIsOneOf<One, AtOnce, InOrder, Times, OnCpu, OnEachCpu, Limited, Around,
                                    AtNextAttach>)
                 return {&one.steps};
+            else if constexpr (kIsOneOf<One, InTurn>)
+                return lists_of(one);
             else if constexpr (kIsOneOf<One, BeforeEachAccess>)
                 return {&one.before, &one.wake, &one.actions, &one.afterwards};
             else if constexpr (kIsOneOf<One, BeforeAccessTo>)

@@ -174,6 +174,9 @@ struct Times {
     Steps steps;
 };
 inline constexpr std::uint32_t kLastCpu = UINT32_MAX;
+struct InTurn {  // the first list; when it is played again, the second list, and so on
+    std::vector<Steps> lists;
+};
 struct OnCpu {  // the CPU is modulo the number of CPUs
     std::uint32_t cpu = 0;
     Steps steps;
@@ -194,6 +197,13 @@ struct Call {
 struct Around {
     std::function<void(Stage&, const std::function<void()>& play)> function;
     Steps steps;
+};
+// Makes the next `times` calls of kmes_attach after the first `passed` ones fail. The consumer owes
+// the events of the current CPU before it may exit. Needs Setup::failing_attach.
+struct FailAttach {
+    int error = 0;
+    int times = 1;
+    int passed = 0;
 };
 // Plays the steps once, before the next kmes_attach of the testee is answered.
 struct AtNextAttach {
@@ -310,7 +320,8 @@ struct Step {
                  Reserve, Batch, HandOver, Drop, Lap, Outrun, OverwriteAll, Resize, Swap,
                  NudgeRetired, FutexWake, SpuriousWake, AtOnce, InOrder, Times, OnCpu, OnEachCpu,
                  Call, Limited, Place, MoveWritePos, BeforeEachAccess, BeforeAccessTo, UnderRead,
-                 InNextBuffer, HoldAt, Around, AtNextAttach, ActAt, Hold, EndIfBlamed, AllRefused>
+                 InNextBuffer, HoldAt, Around, AtNextAttach, FailAttach, InTurn, ActAt, Hold,
+                 EndIfBlamed, AllRefused>
         what;
 
   private:
