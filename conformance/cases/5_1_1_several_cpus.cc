@@ -17,8 +17,7 @@ namespace {
 constexpr std::string_view kWholeOnEach =
     "The consumer delivers each CPU's events whole, and shares nothing between the CPUs.";
 
-constexpr std::uint32_t kCpus = 2;
-constexpr int kPointsAtMost = 24;
+constexpr std::uint64_t kPointsAtMost = 24;
 
 const Setup kTwoHeld{.cpus = 2, .shortened_waits = true};
 
@@ -74,14 +73,6 @@ Step held_beside_many(const Point& point) {
                            .at_most_ms = 300}}};
 }
 
-// Holds the thread that is stopped at `hit` until the other CPU is drained and asleep.
-void hold_for_the_other(Stage& stage, const GuardHit& hit) {
-    stage.holding().hold_while(hit.tid, [&stage] {
-        return !stage.testee().has_ended(1) &&
-               !(is_delivered(stage, 1) && stage.wait_log().asleep(1));
-    });
-}
-
 std::uint32_t counter_of(const Stage& stage, std::uint32_t cpu) {
     return stage.rings().counters().of(stage.rings().history().current_buffer(cpu));
 }
@@ -96,149 +87,50 @@ void raise_counter(Stage& stage, std::uint32_t cpu, std::uint32_t wanted) {
     }
 }
 
-// Stops CPU 0's thread at its n-th access to the metadata page on the way to sleep. Meanwhile CPU
-// 1's thread wakes and sleeps again, with the counter that CPU 0 will have after its next event. A
-// consumer that waits on CPU 0 with that value sleeps on the event. Returns false if there was no
-// n-th access.
-bool hold_on_the_way_to_sleep(Stage& stage, int access) {
-    bool held = false;
-    int left = access;
-    stage.wait_asleep();
-    if (stage.testee().has_ended(0) || stage.testee().has_ended(1)) return false;
+// CPU 1's next wake gives it the counter that CPU 0 has after its next two events.
+void align_counters(Stage& stage) {
     raise_counter(stage, 1, counter_of(stage, 0) + 1);
     raise_counter(stage, 0, counter_of(stage, 1) - 1);
-    stage.guards().guard(
-        0, 0, 1, [](const GuardHit&) { return AtGuard::step; },
-        [&](const GuardHit& hit, const GuardStep&) {
-            if (held || --left > 0) return;
-            held = true;
-            emit_some(stage, 1, 1, 70);
-            hold_for_the_other(stage, hit);
-            emit_some(stage, 0, 1, 70);
-        });
-    emit_some(stage, 0, 1, 100);
-    stage.wait_asleep();
-    stage.guards().release();
-    return held;
 }
 
-CaseOutcome two_go_to_sleep(Stage& stage) {
-    constexpr int kAccessesAtMost = 24;
-    set_up_cpus(stage, kCpus);
-    stage.start();
-    WalkLimit limit(stage);
-    for (int access = 1; access <= kAccessesAtMost && !limit.is_over(); ++access) {
-        if (!hold_on_the_way_to_sleep(stage, access)) break;
-    }
-    return stage.finish();
-}
+// While CPU 0's thread is held on the way to sleep, CPU 1's thread wakes and sleeps again, with the
+// counter that CPU 0 will have after its next event. A consumer that waits on CPU 0 with that value
+// sleeps on the event.
+const HoldAt kHeldOnTheWayToSleep{
+    .wake = {Emit{}},
+    .meanwhile = {OnCpu{1, {Emit{1, 70}}}},
+    .afterwards = {Emit{1, 70}},
+    .place = AccessPlace::after,
+    .last = kPointsAtMost,
+    .before = {Asleep{}, OnEachCpu{{EndIfRefused{}}}, align_counters}};
 
-// The time at which CPU 1's buffer is replaced by one of another size: together with CPU 0's, or
-// while CPU 0's thread is held. On a busy machine CPU 1's thread has often finished the former
-// before the hold.
-enum class Change { together, meanwhile };
-
-void change_both(Stage& stage) {
+// From the usual capacity to twice that, and back.
+void resize_in_turn(Stage& stage) {
     const std::uint64_t usual = stage.default_setup().capacity_bytes;
     stage.resize(stage.capacity_bytes() == usual ? 2 * usual : usual);
-    emit_everywhere(stage, 2, 300);
 }
 
-void change_one(Stage& stage, std::uint32_t cpu) {
-    stage.rings().swap(cpu, SwapSpec{stage.capacity_bytes()});
-    emit_some(stage, cpu, 2, 300);
+// Holds CPU 0's thread at each access to its new buffer, while CPU 1 moves to another one as well.
+// CPU 1's buffer is replaced by `together` with CPU 0's, or by `meanwhile` during the hold. On a
+// busy machine CPU 1's thread has often finished the former before the hold.
+HoldAt held_in_a_change(const Steps& together, const Steps& meanwhile) {
+    return {.wake = {AtOnce{{Emit{3, 200}, OnCpu{1, {Emit{9, 200}}}, InOrder{together}}}},
+            .meanwhile = meanwhile,
+            .place = AccessPlace::in_next_buffer,
+            .last = kPointsAtMost,
+            .before = {EmitEverywhere{}, Asleep{}}};
 }
 
-// Holds CPU 0's thread at its n-th access to the buffer that it has just mapped, while CPU 1
-// changes its buffer, too. Returns false if there was no n-th access.
-bool hold_in_a_change(Stage& stage, Change change, int access) {
-    bool held = false;
-    int left = access;
-    stage.wait_asleep();
-    stage.holding().freeze();
-    emit_some(stage, 0, 3, 200);
-    emit_some(stage, 1, 9, 200);
-    if (change == Change::together)
-        change_both(stage);
-    else
-        change_one(stage, 0);
-    stage.hooks().set_on_mapped([&](const Mapped& mapped) {
-        if (!is_present(stage, mapped, 0) || held) return;
-        stage.guards().guard(0, 0, 1, [&](const GuardHit& hit) {
-            if (held || --left > 0) return AtGuard::step;
-            held = true;
-            if (change == Change::meanwhile) change_one(stage, 1);
-            hold_for_the_other(stage, hit);
-            return AtGuard::release;
-        });
-    });
-    stage.holding().thaw();
-    stage.wait_asleep();
-    stage.hooks().set_on_mapped(nullptr);
-    stage.guards().release();
-    emit_everywhere(stage, 1, 100);
-    return held;
-}
+const Steps kChangesOne{Swap{}, Emit{2, 300}};
 
-CaseOutcome in_the_middle_of_a_change(Stage& stage) {
-    const ShortenedWaits shortened_waits(stage.waits());
-    set_up_cpus(stage, kCpus);
-    emit_some(stage, 0, 5, 200);
-    emit_some(stage, 1, 2, 200);
-    // From now on the CPUs have different generations.
-    stage.rings().swap(1, SwapSpec{stage.capacity_bytes()});
-    stage.start();
-    for (const Change change : {Change::together, Change::meanwhile}) {
-        for (int access = 1; access <= kPointsAtMost; ++access) {
-            if (!hold_in_a_change(stage, change, access)) break;
-        }
-    }
-    stage.wait_asleep();
-    return stage.finish();
-}
-
-// Holds CPU 0's thread at its n-th access to the metadata page while CPU 1 goes through two
-// changes, each to another capacity. Returns false if there was no n-th access.
-bool hold_over_two_changes(Stage& stage, int access) {
-    const std::uint64_t first = stage.default_setup().capacity_bytes;
-    bool held = false;
-    int left = access;
-    stage.wait_asleep();
-    if (stage.testee().has_ended(0) || stage.testee().has_ended(1)) return false;
-    stage.guards().guard(0, 0, 1, [&](const GuardHit& hit) {
-        if (held || --left > 0) return AtGuard::step;
-        held = true;
-        for (const std::uint64_t capacity : {2 * first, 8 * first}) {
-            stage.resize(capacity);
-            emit_everywhere(stage, 2, 300);
-            hold_for_the_other(stage, hit);
-        }
-        return AtGuard::release;
-    });
-    emit_some(stage, 0, 2, 200);
-    stage.wait_asleep();
-    stage.guards().release();
-    emit_everywhere(stage, 3, 1000);
-    stage.wait_asleep();
-    stage.resize(first);
-    return held;
-}
-
-CaseOutcome one_is_two_changes_behind(Stage& stage) {
-    const ShortenedWaits shortened_waits(stage.waits());
-    constexpr int kPoints = 4;
-    RingsSetup setup = stage.default_setup();
-    setup.cpus = kCpus;
-    // A position that is at a different offset in each of the three capacities.
-    setup.start_positions.assign(kCpus, 7 * setup.capacity_bytes);
-    stage.set_up(setup);
-    stage.start();
-    for (int access = 1; access <= kPoints; ++access) {
-        if (!hold_over_two_changes(stage, access)) break;
-    }
-    stage.wait_asleep();
-    return stage.finish();
-}
+// CPU 0's thread is held while CPU 1 goes through two changes, each to another capacity.
+const HoldAt kHeldOverTwoChanges{
+    .wake = {Emit{2, 200}},
+    .meanwhile = {Resize{usual(2)}, EmitEverywhere{2, 300}, Hold{}, Resize{usual(8)},
+                  EmitEverywhere{2, 300}},
+    .last = 4,
+    .before = {Asleep{}, OnEachCpu{{EndIfRefused{}}}, EmitEverywhere{3, 1000}, Asleep{},
+               Resize{usual()}, Asleep{}}};
 
 // -- An action on one CPU while the consumer reads another --
 
@@ -292,18 +184,26 @@ const Row kSeveralCpuRows[] = {
       "Hold the thread of CPU 0 after each of its accesses before it sleeps. Wake CPU 1 with an "
       "event, let it sleep again with another counter, and emit an event of CPU 0.",
       "The consumer sleeps with each CPU's own counter, and shares nothing between the CPUs."},
-     two_go_to_sleep},
+     {Limited{{kHeldOnTheWayToSleep}}},
+     {.cpus = 2}},
     {{"5.1.8.3/two-cpus-change-buffers", Level::must, "new buffers of two CPUs at the same time",
       "Hold the thread that moves to CPU 0's new buffer at each of its accesses to it in turn. "
       "Let CPU 1 move to its own meanwhile.",
       "The consumer continues each CPU where it was, and shares nothing between the CPUs."},
-     in_the_middle_of_a_change},
+     {held_in_a_change({resize_in_turn, EmitEverywhere{2, 300}}, {}),
+      held_in_a_change(kChangesOne, {OnCpu{1, kChangesOne}}), EmitEverywhere{}, Asleep{}},
+     // The CPUs have different generations.
+     {.cpus = 2,
+      .before_start = {Emit{5, 200}, OnCpu{1, {Emit{2, 200}, Swap{}}}},
+      .shortened_waits = true}},
     {{"5.1.8.3/one-cpu-is-two-changes-behind", Level::must,
       "two changes of one CPU before one of another",
       "Hold the thread of CPU 0 at each of its first accesses to the metadata page in turn. "
       "Replace all buffers twice by larger ones, and let CPU 1 move to its own meanwhile.",
       "The consumer continues each CPU where it was, with the values of its own buffer."},
-     one_is_two_changes_behind},
+     {kHeldOverTwoChanges, EmitEverywhere{3, 1000}, Asleep{}},
+     // The position is at a different offset in each of the three capacities.
+     {.cpus = 2, .position = usual(7), .shortened_waits = true}},
 };
 
 const Row kOtherCpuRows[] = {

@@ -91,8 +91,12 @@ void emit_headers(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uin
         stage.rings().emit(cpu, stage.rings().events().make(event_bytes, type, further));
 }
 
-void end_cpu(Stage& stage, std::uint32_t cpu) {
+void emit_end(Stage& stage, std::uint32_t cpu) {
     stage.rings().emit(cpu, stage.rings().events().make_end());
+}
+
+void end_cpu(Stage& stage, std::uint32_t cpu) {
+    emit_end(stage, cpu);
     stage.waits().delivered(cpu);
 }
 

@@ -25,7 +25,10 @@ void emit_everywhere(Stage& stage, std::uint64_t count, std::uint64_t event_byte
 // As emit_some on one CPU, but the events are all header and cheap to process.
 void emit_headers(Stage& stage, std::uint32_t cpu, std::uint64_t count, std::uint64_t event_bytes);
 
-// Emits the end event of one CPU, and waits until it is delivered.
+// Emits the end event of one CPU.
+void emit_end(Stage& stage, std::uint32_t cpu);
+
+// As emit_end, and waits until it is delivered.
 void end_cpu(Stage& stage, std::uint32_t cpu);
 
 // Whether the report contains everything that is published on a CPU.

@@ -37,6 +37,8 @@ struct Setup {
     bool nudging = true;                          // see Nudges::set_on
     bool shortened_waits = false;                 // see ShortenedWaits
     RowEnd end = RowEnd::drained;
+    bool failing_attach = false;   // for FailAttach; turns nudging off
+    bool stops_at_writes = false;  // to the report: see Hooks::set_on_report_write
 };
 inline const Setup kOneCpu{.cpus = 1};
 

@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
 
 #include "conformance/play/access_step.h"
+#include "conformance/play/failing_attach.h"
+#include "conformance/play/held_thread.h"
 #include "conformance/play/play.h"
 #include "conformance/play/store_buffer.h"
 
@@ -19,16 +22,22 @@ namespace kmes::conformance {
 
 namespace {
 
-std::vector<std::uint64_t> up_to(std::uint64_t last) {
-    std::vector<std::uint64_t> accesses(last);
-    std::iota(accesses.begin(), accesses.end(), 1);
-    return accesses;
+// The numbers from `first` to `last`, or only `first`.
+std::vector<std::uint64_t> from_to(std::uint64_t first, std::uint64_t last) {
+    std::vector<std::uint64_t> numbers(std::max(first, last) + 1 - first);
+    std::iota(numbers.begin(), numbers.end(), first);
+    return numbers;
 }
 
 class RowPlayer {
   public:
-    RowPlayer(Stage& stage, const RowChoice& choice, std::vector<RowPlay>& begun)
-        : stage_(stage), choice_(choice), begun_(begun) {}
+    // `failing_attach`: nullptr if the row has no FailAttach.
+    RowPlayer(Stage& stage, const RowChoice& choice, std::vector<RowPlay>& begun,
+              FailingAttach* failing_attach)
+        : stage_(stage), choice_(choice), begun_(begun), failing_attach_(failing_attach) {}
+    ~RowPlayer() { stage_.hooks().set_on_attach(nullptr); }  // AtNextAttach, FailingAttach
+    RowPlayer(const RowPlayer&) = delete;
+    RowPlayer& operator=(const RowPlayer&) = delete;
 
     // Whether all walks ended before the access at which they act.
     bool has_walked_without_action() const { return !begun_.empty() && !has_acted_; }
@@ -55,6 +64,7 @@ class RowPlayer {
         has_exited_ = !stage_.waits().mapped_or_exit();
         is_over_ = has_exited_;
     }
+    void operator()(const EndIfBlamed&) { is_over_ = !stage_.findings().all().empty(); }
     void operator()(const NudgingOff&) { stage_.waits().set_nudging(false); }
 
     void operator()(const Emit& emit) {
@@ -132,6 +142,13 @@ class RowPlayer {
         const std::uint64_t all = count(times.count);
         for (std::uint64_t i = 0; i < all; ++i) play(times.steps);
     }
+    void operator()(const InTurn& in_turn) {
+        std::size_t& turn = turns_[&in_turn];
+        play(in_turn.lists.at(turn++ % in_turn.lists.size()));
+    }
+    void operator()(const FailAttach& fail) {
+        failing_attach_->fail(cpu_, fail.error, fail.times, fail.passed);
+    }
     void operator()(const OnCpu& on) { play_on(cpu_named(on.cpu), on.steps); }
     void operator()(const OnEachCpu& on) {
         const auto is_left_out = [this, &on](std::uint32_t cpu) {
@@ -144,6 +161,9 @@ class RowPlayer {
     }
     void operator()(const Call& call) { call.function(stage_, cpu_); }
     void operator()(const WakesReturn& wakes) { stage_.hooks().set_wake_result(wakes.result); }
+    void operator()(const Around& around) {
+        around.function(stage_, [&] { play(around.steps); });
+    }
     void operator()(const Limited& limited) {
         WalkLimit limit(stage_);
         limit_ = &limit;
@@ -170,6 +190,10 @@ class RowPlayer {
         const Steps& wake = wake_of(hold.wake);
         hold_stores(stage_, cpu_, static_cast<int>(hold.iterations), [&] { play(wake); });
     }
+    void operator()(const ActAt& walk);
+    void operator()(const Hold& hold);
+    void operator()(const AtNextAttach& next);
+    void operator()(const AllRefused&);
 
   private:
     Rings& rings() { return stage_.rings(); }
@@ -200,19 +224,25 @@ class RowPlayer {
         has_acted_ = true;
         play(actions);
     }
-    bool act_in_next_buffer(const InNextBuffer& next, std::uint64_t access);
-    void hold_at(const HoldAt& hold, std::uint64_t access);
+    // Plays actions while this thread is stopped.
+    void act_at(pid_t thread, const Steps& actions) {
+        thread_ = thread;
+        act(actions);
+    }
 
     Stage& stage_;
     const RowChoice& choice_;
     std::vector<RowPlay>& begun_;
+    FailingAttach* failing_attach_;
     const Step* step_ = nullptr;  // the current one
     std::uint32_t cpu_ = 0;
+    pid_t thread_ = 0;  // the last one that was stopped for actions
     bool is_over_ = false;
     bool has_exited_ = false;
     bool has_acted_ = false;                         // before an access
     WalkLimit* limit_ = nullptr;                     // of the current Limited
     std::vector<std::vector<BufferIndex>> retired_;  // for each Resize
+    std::map<const InTurn*, std::size_t> turns_;     // how often each was played
 };
 
 // If a schedule leaves out a walk, the consumer still sleeps afterwards.
@@ -253,7 +283,7 @@ void RowPlayer::operator()(const BeforeEachAccess& walk) {
     const auto act_here = [&] { act(walk.actions); };
     if (walk.last > 0) {
         const Steps& wake = wake_of(walk.wake);
-        return play_each(step, up_to(walk.last), [&](std::uint64_t k) {
+        return play_each(step, from_to(1, walk.last), [&](std::uint64_t k) {
             play(walk.before);
             if (is_over_ || stage_.testee().has_ended(cpu_) ||
                 !act_at_access_of(stage_, cpu_, k, [&] { play(wake); }, act_here))
@@ -283,9 +313,9 @@ void RowPlayer::operator()(const BeforeAccessTo& access) {
     step.first_page = access.first_page;
     step.pages = access.pages;
     step.wake = [&] { play(access.wake); };
-    step.act = [&](const GuardHit&) { act(access.actions); };
+    step.act = [&](const GuardHit& hit) { act_at(hit.tid, access.actions); };
     if (!access.before.empty())
-        return play_each(here, up_to(last_access_of(here)), [&](std::uint64_t k) {
+        return play_each(here, from_to(1, last_access_of(here)), [&](std::uint64_t k) {
             play(access.before);
             return !is_over_ && act_at_step(stage_, step, k);
         });
@@ -305,66 +335,80 @@ void RowPlayer::operator()(const UnderRead& read) {
     });
 }
 
-// Returns false if the testee made no such access.
-bool RowPlayer::act_in_next_buffer(const InNextBuffer& next, std::uint64_t access) {
-    bool is_done = false;
-    std::uint64_t left = access;
-    const std::uint64_t first_page = next.pages == NextPages::data ? 1 : 0;
-    const std::uint64_t last_page =
-        next.pages == NextPages::metadata ? 0 : 2 * stage_.capacity_bytes() / kPageBytes;
-    stage_.hooks().set_on_mapped([&](const Mapped& mapped) {
-        if (is_done || !is_present(stage_, mapped, 0)) return;
-        stage_.guards().guard(0, first_page, last_page + 1 - first_page, [&](const GuardHit&) {
-            if (is_done || --left > 0) return AtGuard::step;
-            is_done = true;
-            act(next.actions);
-            return AtGuard::release;
-        });
-    });
-    stage_.resize(stage_.capacity_bytes());
-    stage_.wait_asleep();
-    stage_.hooks().set_on_mapped(nullptr);
-    stage_.guards().release();
-    return is_done;
-}
-
 void RowPlayer::operator()(const InNextBuffer& next) {
-    play_each(*step_, up_to(next.last), [&](std::uint64_t access) {
+    const std::uint64_t data_pages = 2 * stage_.capacity_bytes() / kPageBytes;
+    HeldAccess access{.place = AccessPlace::in_next_buffer};
+    access.first_page = next.pages == NextPages::data ? 1 : 0;
+    if (next.pages != NextPages::metadata) access.pages = data_pages + 1 - access.first_page;
+    play_each(*step_, from_to(1, next.last), [&](std::uint64_t number) {
         play(next.before);
-        return !is_over_ && act_in_next_buffer(next, access);
+        access.number = number;
+        return !is_over_ && act_at_held_access(
+                                stage_, access, [this] { stage_.resize(stage_.capacity_bytes()); },
+                                [&](pid_t thread) { act_at(thread, next.actions); });
     });
 }
 
 void RowPlayer::operator()(const HoldAt& hold) {
-    play_each(*step_, {hold.access}, [&](std::uint64_t access) {
-        hold_at(hold, access);
-        return true;
+    play_each(*step_, from_to(hold.access, hold.last), [&](std::uint64_t number) {
+        play(hold.before);
+        const auto act_and_hold = [&](pid_t thread) {
+            act_at(thread, hold.meanwhile);
+            (*this)(Hold{HeldUntil::others_sleep, hold.at_most_ms});
+            play(hold.afterwards);
+        };
+        return !is_over_ && act_at_held_access(
+                                stage_, {hold.page, 1, number, hold.place},
+                                [&] { play(hold.wake); }, act_and_hold);
     });
 }
 
-void RowPlayer::hold_at(const HoldAt& hold, std::uint64_t access) {
-    std::uint64_t left = access;
-    bool held = false;
-    const auto others_are_busy = [this] {
+void RowPlayer::operator()(const ActAt& walk) {
+    has_acted_ = true;  // a correct consumer may have no such place
+    play_each(*step_, from_to(walk.number, walk.last), [&](std::uint64_t number) {
+        play(walk.before);
+        return !is_over_ && walk.play_at(
+                                stage_, number, [&] { play(walk.wake); },
+                                [&](pid_t thread) { act_at(thread, walk.actions); });
+    });
+}
+
+void RowPlayer::operator()(const Hold& hold) {
+    const auto is_over = [this, &hold] {
+        if (hold.until == HeldUntil::finding) return !stage_.findings().all().empty();
+        if (hold.until == HeldUntil::cpu_sleeps) return stage_.wait_log().asleep(0);
         for (std::uint32_t cpu = 1; cpu < stage_.cpus(); ++cpu) {
             if (!stage_.testee().has_ended(cpu) &&
                 !(is_delivered(stage_, cpu) && stage_.wait_log().asleep(cpu)))
-                return true;
+                return false;
         }
-        return false;
+        return true;
     };
-    stage_.guards().guard(0, hold.page, 1, [&](const GuardHit& hit) {
-        if (held || --left > 0) return AtGuard::step;
-        held = true;
-        act(hold.meanwhile);
-        stage_.holding().hold_while(hit.tid, others_are_busy,
-                                    std::chrono::milliseconds(hold.at_most_ms));
-        play(hold.afterwards);
-        return AtGuard::release;
+    stage_.holding().hold_while(
+        thread_, [&] { return !is_over(); }, std::chrono::milliseconds(hold.at_most_ms));
+}
+
+void RowPlayer::operator()(const AtNextAttach& next) {
+    const std::uint32_t cpu = cpu_;
+    stage_.hooks().set_on_attach([this, &next, cpu, is_done = false](const AttachRequest&) mutable {
+        if (!std::exchange(is_done, true)) play_on(cpu, next.steps);
     });
-    play(hold.wake);
-    stage_.wait_asleep();
-    stage_.guards().release();
+}
+
+void RowPlayer::operator()(const AllRefused&) {
+    const auto is_missing = [this](std::uint32_t cpu) {
+        const History& history = rings().history();
+        return must_refuse(history.buffer(history.current_buffer(cpu)).fault) &&
+               !stage_.testee().has_refused(cpu);
+    };
+    stage_.waits().until(
+        [&] {
+            for (std::uint32_t cpu = 0; cpu < stage_.cpus(); ++cpu) {
+                if (is_missing(cpu)) return false;
+            }
+            return true;
+        },
+        "a refusal of each CPU with a malformed buffer");
 }
 
 void set_up(Stage& stage, const Setup& setup) {
@@ -409,12 +453,20 @@ CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const
     set_up(stage, setup);
     stage.hooks().set_wake_result(setup.wake_result);
     stage.waits().set_nudging(setup.nudging);
+    if (setup.stops_at_writes)
+        stage.hooks().set_on_report_write([](const ReportWrite&) { return false; });
     std::optional<ShortenedWaits> shortened_waits;
     if (setup.shortened_waits) shortened_waits.emplace(stage.waits());
-    RowPlayer player(stage, choice, begun);
+    std::optional<FailingAttach> failing_attach;
+    if (setup.failing_attach) failing_attach.emplace(stage);
+    RowPlayer player(stage, choice, begun, failing_attach ? &*failing_attach : nullptr);
     player.play(setup.before_start);
     stage.start();
-    player.play(steps);
+    try {
+        player.play(steps);
+    } catch (const EarlyExit&) {
+        return failing_attach->finish_given_up();
+    }
     if (player.has_exited()) return stage.ending().finish_any_exit();
     // A refused buffer is judged, whatever the walks have shown.
     bool has_ended = false;

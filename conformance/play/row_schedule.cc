@@ -26,15 +26,24 @@ inline constexpr bool kIsProducer =
 
 template <typename One>
 inline constexpr bool kIsWalk =
-    kIsOneOf<One, BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt>;
+    kIsOneOf<One, BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt, ActAt>;
+
+std::vector<const Steps*> lists_of(const InTurn& in_turn) {
+    std::vector<const Steps*> lists;
+    for (const Steps& list : in_turn.lists) lists.push_back(&list);
+    return lists;
+}
 
 // The lists of steps inside of a step, in the order of the source.
 std::vector<const Steps*> nested(const Step& step) {
     return std::visit(
         [](const auto& one) -> std::vector<const Steps*> {
             using One = std::decay_t<decltype(one)>;
-            if constexpr (kIsOneOf<One, AtOnce, InOrder, Times, OnCpu, OnEachCpu, Limited>)
+            if constexpr (kIsOneOf<One, AtOnce, InOrder, Times, OnCpu, OnEachCpu, Limited, Around,
+                                   AtNextAttach>)
                 return {&one.steps};
+            else if constexpr (kIsOneOf<One, InTurn>)
+                return lists_of(one);
             else if constexpr (kIsOneOf<One, BeforeEachAccess>)
                 return {&one.before, &one.wake, &one.actions, &one.afterwards};
             else if constexpr (kIsOneOf<One, BeforeAccessTo>)
@@ -46,7 +55,9 @@ std::vector<const Steps*> nested(const Step& step) {
             else if constexpr (kIsOneOf<One, HoldStores>)
                 return {&one.wake};
             else if constexpr (kIsOneOf<One, HoldAt>)
-                return {&one.wake, &one.meanwhile, &one.afterwards};
+                return {&one.before, &one.wake, &one.meanwhile, &one.afterwards};
+            else if constexpr (kIsOneOf<One, ActAt>)
+                return {&one.before, &one.wake, &one.actions};
             else
                 return {};
         },

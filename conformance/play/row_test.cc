@@ -14,6 +14,7 @@
 #include "conformance/model/run_record.h"
 #include "conformance/monitors/run.h"
 #include "conformance/play/row_schedule.h"
+#include "conformance/play/sleep_watch.h"
 
 namespace kmes::conformance {
 namespace {
@@ -32,6 +33,21 @@ const Row kRows[] = {
      {Asleep{}, OnEachCpu{{BeforeEachAccess{.actions = {Resize{}, Emit{}}, .last = 4}}},
       BeforeAccessTo{.wake = {Emit{}}, .actions = {Emit{}}, .accesses = {1, 3}},
       InNextBuffer{.actions = {Emit{}}, .last = 2}, HoldAt{.wake = {Emit{}}, .meanwhile = {Emit{}}},
+      HoldAt{.wake = {Emit{}},
+             .meanwhile = {OnCpu{1, {Emit{}}}, Hold{}, Emit{}},
+             .place = AccessPlace::after,
+             .last = 3,
+             .before = {Asleep{}}},
+      HoldAt{.wake = {AtOnce{{InTurn{{{Swap{usual(2)}}, {Swap{usual()}}}}, Emit{}}}},
+             .meanwhile = {OnCpu{1, {Swap{}}}},
+             .place = AccessPlace::in_next_buffer,
+             .last = 3,
+             .before = {Asleep{}}},
+      ActAt{.place = "before access {}",
+            .play_at = at_access_before_a_sleep({"E2", "the consumer sleeps on an event"}),
+            .wake = {Emit{}},
+            .actions = {Emit{}},
+            .last = 3},
       BeforeEachAccess{.actions = {FutexWake{}}, .spurious_wakes = 3},
       BeforeEachAccess{.actions = {Emit{}}, .after = Disturbance::lapped}, Asleep{}},
      {.cpus = 2, .capacity = kUnusualCapacity}},

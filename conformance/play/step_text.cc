@@ -128,8 +128,14 @@ struct WalkText {
                            where);
     }
     std::string operator()(const HoldAt& hold) const {
-        return fmt::format("the thread is held at access {} to {}", access.number,
-                           pages_text(hold.page, 1));
+        const std::string_view where =
+            hold.place == AccessPlace::in_next_buffer ? " of the next buffer" : "";
+        return fmt::format("the thread is held {} access {} to {}{}",
+                           hold.place == AccessPlace::after ? "after" : "at", access.number,
+                           pages_text(hold.page, 1), where);
+    }
+    std::string operator()(const ActAt& walk) const {
+        return "the actions " + fmt::format(fmt::runtime(walk.place), access.number);
     }
     template <typename Other>
     std::string operator()(const Other&) const {

@@ -11,12 +11,14 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "conformance/model/operations.h"
+#include "conformance/play/held_thread.h"
 #include "conformance/play/play.h"
 #include "conformance/play/unusual_iteration.h"
 
@@ -91,6 +93,8 @@ struct AllMapped {};      // until every buffer is mapped, or refused
 // Ends the row if the testee has refused or ended the current CPU. The judge decides whether that
 // was correct.
 struct EndIfRefused {};
+struct EndIfBlamed {};  // ends the row if the case has a finding
+struct AllRefused {};   // until the testee has refused every CPU whose current buffer is malformed
 // Waits until every buffer is mapped or refused. Ends the row if the testee exits before that with
 // a non-zero status, which is correct if an attach fails (contract 1).
 struct AllMappedOrExit {};
@@ -134,6 +138,9 @@ struct HandOver {};  // ends the boot phase of every CPU
 struct EndCpu {      // the end event; waits until it is delivered
     void operator()(Stage& stage, std::uint32_t cpu) const { end_cpu(stage, cpu); }
 };
+struct EmitEnd {  // the end event
+    void operator()(Stage& stage, std::uint32_t cpu) const { emit_end(stage, cpu); }
+};
 struct Drop {  // sequence numbers without an event
     std::uint64_t count = 1;
     std::uint64_t more_for_each_cpu = 0;
@@ -176,6 +183,9 @@ struct Times {
     Steps steps;
 };
 inline constexpr std::uint32_t kLastCpu = UINT32_MAX;
+struct InTurn {  // the first list; when it is played again, the second list, and so on
+    std::vector<Steps> lists;
+};
 struct OnCpu {  // the CPU is modulo the number of CPUs
     std::uint32_t cpu = 0;
     Steps steps;
@@ -195,6 +205,22 @@ struct Call {
 };
 struct WakesReturn {  // see Hooks::set_wake_result
     std::int64_t result = 0;
+};
+// Plays the steps inside of a function of another file of this folder. The function calls `play`.
+struct Around {
+    std::function<void(Stage&, const std::function<void()>& play)> function;
+    Steps steps;
+};
+// Makes the next `times` calls of kmes_attach after the first `passed` ones fail. The consumer owes
+// the events of the current CPU before it may exit. Needs Setup::failing_attach.
+struct FailAttach {
+    int error = 0;
+    int times = 1;
+    int passed = 0;
+};
+// Plays the steps once, before the next kmes_attach of the testee is answered.
+struct AtNextAttach {
+    Steps steps;
 };
 // Ends the walks inside when they have taken long together (WalkLimit).
 struct Limited {
@@ -256,13 +282,45 @@ struct InNextBuffer {
     Steps before = {};  // before each resize
 };
 // Holds the thread of CPU 0 at its n-th access to a page after `wake`, and plays `meanwhile`. Plays
-// `afterwards` when the other CPUs are delivered and asleep, or after a short time.
+// `afterwards` when the other CPUs are delivered and asleep, or after a short time. With `last`,
+// repeats this for the access after that, and so on up to `last`.
 struct HoldAt {
     std::uint64_t page = 0;  // page 0 is the metadata
     std::uint64_t access = 1;
     Steps wake;
     Steps meanwhile;
     Steps afterwards = {};
+    std::uint64_t at_most_ms = 60;
+    AccessPlace place = AccessPlace::before;
+    std::uint64_t last = 0;
+    Steps before = {};  // each access
+};
+// Finds the place with this number, from 1. Calls `wake` first, and `act` with the thread that is
+// stopped there. Returns false if the testee did not reach the place.
+using PlayAt =
+    std::function<bool(Stage& stage, std::uint64_t number, const std::function<void()>& wake,
+                       const std::function<void(pid_t thread)>& act)>;
+// Actions at a place that another file of this folder finds, for example writer_hold.h. With
+// `last`, repeats them for the place after that, and so on up to `last`.
+struct ActAt {
+    std::string_view place;  // for a schedule, with {} for the number of the place
+    PlayAt play_at;
+    Steps wake;
+    Steps actions;
+    std::uint64_t number = 1;
+    std::uint64_t last = 0;
+    Steps before = {};  // each place
+};
+// Only among the actions of a walk: keeps the thread that is at this access or place stopped, while
+// the others continue. Ends when `until` is true, or after some time, from which no verdict
+// follows.
+enum class HeldUntil {
+    others_sleep,  // everything of the other CPUs is delivered, and they sleep
+    cpu_sleeps,    // a thread sleeps on CPU 0
+    finding,       // the case has a finding
+};
+struct Hold {
+    HeldUntil until = HeldUntil::others_sleep;
     std::uint64_t at_most_ms = 60;
 };
 
@@ -282,7 +340,8 @@ struct Step {
                  EmitBytes, EmitSmall, EmitTo, Reserve, Batch, HandOver, Drop, Lap, Outrun,
                  OverwriteAll, Resize, Swap, NudgeRetired, FutexWake, SpuriousWake, AtOnce, InOrder,
                  Times, OnCpu, OnEachCpu, Call, WakesReturn, Limited, Place, MoveWritePos,
-                 BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt, HoldStores>
+                 BeforeEachAccess, BeforeAccessTo, UnderRead, InNextBuffer, HoldAt, HoldStores,
+                 Around, AtNextAttach, FailAttach, InTurn, ActAt, Hold, EndIfBlamed, AllRefused>
         what;
 
   private:
