@@ -4,12 +4,13 @@
 // from one part to the next: the beginning of an event, a count, a position, the fact that its
 // buffer was replaced. That state must still hold if the ring has moved on in between.
 #include <bit>
-#include <memory>
 #include <string>
 
 #include "conformance/cases/play.h"
 #include "conformance/oracle/layout.h"
+#include "conformance/play/overtaken_buffer.h"
 #include "conformance/play/row.h"
+#include "conformance/play/tail_loads.h"
 
 namespace kmes::conformance {
 
@@ -104,67 +105,6 @@ const std::string kFullText =
     fmt::format("{} events of {} bytes", grouped(kFull), kLeastEventBytes);
 const std::uint64_t kFullMebibytes = kFullRingBytes / kMebibyte;
 
-// Overwrites everything in the next buffer before the `load`-th access to its page. Returns how
-// many accesses are left before that.
-std::shared_ptr<const std::uint64_t> overtake_the_next(Stage& stage, std::uint64_t load) {
-    const auto left = std::make_shared<std::uint64_t>(load);
-    stage.hooks().set_on_mapped([&stage, left](const Mapped& mapped) {
-        if (!is_present(stage, mapped, 0) || *left == 0) return;
-        stage.guards().guard(0, 0, 1, [&stage, left](const GuardHit&) {
-            if (*left == 0 || --*left > 0) return AtGuard::step;
-            lap(stage, 0);
-            return AtGuard::release;
-        });
-    });
-    return left;
-}
-
-// All unread events survive in the next buffer, but that buffer is overwritten before it is read.
-// The old buffer still has all of them.
-void next_buffer_overtaken(Stage& stage) {
-    constexpr std::uint64_t kLoads = 24;
-    constexpr std::uint64_t kAccessesAtMost = 24;
-    WalkLimit limit(stage);
-    // Every second access: a consumer loads fields several times in a row before it reads the data.
-    bool has_come = true;
-    for (std::uint64_t load = 1; load <= kLoads && has_come; load += 2) {
-        has_come = false;
-        for (std::uint64_t k = 1; k <= kAccessesAtMost && !limit.is_over(); ++k) {
-            std::shared_ptr<const std::uint64_t> left;
-            const bool came = act_at_access(stage, 0, k, [&stage, &left, load] {
-                emit_some(stage, 0, 5, 200);
-                left = overtake_the_next(stage, load);
-                stage.resize(stage.capacity_bytes());
-            });
-            stage.hooks().set_on_mapped(nullptr);
-            has_come |= left && *left == 0;
-            if (!came) break;
-        }
-    }
-}
-
-// A full ring of events arrives after the last load of write_pos. The following load of generation
-// shows that the buffer was replaced.
-void full_at_a_load_of_generation(Stage& stage) {
-    constexpr int kLoads = 2;
-    for (int load = 1; load <= kLoads; ++load) {
-        stage.wait_asleep();
-        if (stage.testee().has_ended(0)) break;
-        int left = load;
-        stage.guards().guard(0, 0, 1, [&](const GuardHit& hit) {
-            if (!hit.touches(kGenerationOffset, 8) || --left > 0) return AtGuard::step;
-            emit_some(stage, 0, kFull, kLeastEventBytes);
-            stage.resize(kMebibyte / 16);
-            return AtGuard::release;
-        });
-        emit_some(stage, 0, 1, kSmallBytes);
-        stage.wait_asleep();
-        stage.guards().release();
-        if (left > 0) break;
-        stage.resize(kFullRingBytes);
-    }
-}
-
 const Row kBacklogRows[] = {
     {{"5.1.8.1-2/overtaken-amid-a-backlog", Level::must,
       "a large backlog overwritten between two parts",
@@ -235,7 +175,13 @@ const Row kBacklogRows[] = {
           kFullText, kFullMebibytes),
       "The consumer loads write_pos of the old buffer again and delivers all events from there, "
       "in however many parts."},
-     {Call{full_at_a_load_of_generation}, Asleep{}},
+     {ActAt{.place = "before load {} of generation",
+            .play_at = before_load_of_generation(),
+            .wake = {Emit{1, kSmallBytes}},
+            .actions = {kFullRing, Resize{kMebibyte / 16}},
+            .last = 2,
+            .before = {Asleep{}, EndIfRefused{}, InTurn{{{}, {Resize{kFullRingBytes}}}}, Asleep{}}},
+      Resize{kFullRingBytes}, Asleep{}},
      {.cpus = 1, .capacity = kFullRingBytes, .nudging = false}},
     {{"E21/full-of-the-smallest-survivors", Level::erratum,
       "a next buffer full of delivered events",
@@ -275,7 +221,7 @@ const Row kBacklogRows[] = {
       "Before every other access to the next buffer's page, overwrite all of the next buffer.",
       "The consumer delivers the events from the old buffer, because the next one may be "
       "overwritten."},
-     {Call{next_buffer_overtaken}},
+     {OvertakeNextBuffer{}},
      {.cpus = 1, .nudging = false}},
     {{"5.1.8.3-5/twenty-thousand-survivors", Level::must, "twenty thousand events in both buffers",
       "Let 20,000 events survive two changes of the buffer, with half of them delivered before.",

@@ -2,18 +2,13 @@
 //
 // A consumer that is overtaken: laps, torn reads, and the states in between (5.1.8.1 steps 2 to 5,
 // 5.1.9, E6, E7, E20).
-#include <algorithm>
-#include <cstring>
-#include <iterator>
-#include <map>
-#include <optional>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "conformance/cases/play.h"
+#include "conformance/play/lapped_event.h"
 #include "conformance/play/moves.h"
 #include "conformance/play/row.h"
+#include "conformance/play/tail_at_write_pos.h"
 
 namespace kmes::conformance {
 
@@ -106,158 +101,10 @@ Steps torn_to_sizes(const TornSizes& torn) {
                      }}});
 }
 
-// Emits one event at the start of the ring. Calls `at` with the address of the instruction before
-// each access to its page, until `at` returns true.
-void watch_an_event(Stage& stage, std::uint32_t cpu, const std::string& type,
-                    const std::function<bool(std::uint64_t instruction)>& at) {
-    constexpr std::size_t kPayloadBytes = 50;
-    fill_up_to(stage, cpu, 0);
-    stage.wait_asleep(cpu);
-    if (stage.testee().has_ended(cpu)) return;
-    stage.guards().guard(cpu, 1, 1, [&](const GuardHit& hit) {
-        return at(hit.code.instruction_pointer) ? AtGuard::release : AtGuard::step;
-    });
-    stage.rings().emit(cpu, stage.rings().events().make(
-                                kHeaderBytesBeforeType + type.size() + kPayloadBytes, type));
-    stage.wait_asleep(cpu);
-    stage.guards().release();
-}
-
-// Chooses the accesses, identified by their instructions, before which a lap may matter. A few
-// accesses are all chosen. Of many, it chooses the first and the last of each instruction, and some
-// in between.
-std::vector<std::size_t> choose_accesses(const std::vector<std::uint64_t>& accesses) {
-    constexpr std::size_t kAllOf = 40;
-    constexpr std::size_t kEvenly = 16;
-    constexpr std::size_t kMost = 80;
-    std::vector<std::size_t> chosen;
-    for (std::size_t i = 0; i < accesses.size(); ++i) {
-        const auto here = accesses.begin() + static_cast<std::ptrdiff_t>(i);
-        const bool is_first = std::find(accesses.begin(), here, *here) == here;
-        const bool is_last = std::find(here + 1, accesses.end(), *here) == accesses.end();
-        if (accesses.size() <= kAllOf || i % (1 + accesses.size() / kEvenly) == 0 || is_first ||
-            is_last)
-            chosen.push_back(i);
-    }
-    // The last accesses are those after the last load of tail_pos, if there are any.
-    if (chosen.size() > kMost) chosen.erase(chosen.begin(), chosen.end() - kMost);
-    return chosen;
-}
-
-// Overwrites the event before each access to it in turn. A consumer that reads the event after its
-// last load of tail_pos delivers the later bytes.
-void lap_at_every_access(Stage& stage) {
-    const std::string type(60, 'n');  // most of the event
-    std::vector<std::uint64_t> accesses;
-    watch_an_event(stage, 0, type, [&accesses](std::uint64_t instruction) {
-        accesses.push_back(instruction);
-        return false;
-    });
-    for (const std::size_t chosen : choose_accesses(accesses)) {
-        if (stage.testee().has_ended(0)) break;
-        std::size_t left = chosen;
-        watch_an_event(stage, 0, type, [&](std::uint64_t) {
-            if (left-- > 0) return false;
-            lap(stage, 0, 3000);
-            return true;
-        });
-    }
-}
-
-constexpr std::uint32_t kEndCpus = 12;
-
-// As lap_at_every_access with end events, one for each CPU, at the last accesses. The consumer
-// decides by its copy whether the event is the end: it ends the CPU, or has noticed the overwrite.
-void lap_the_end_at_every_access(Stage& stage) {
-    const std::string end_type(kEndEventType);
-    std::size_t accesses = 0;
-    watch_an_event(stage, 0, std::string(end_type.size(), 'n'), [&accesses](std::uint64_t) {
-        ++accesses;
-        return false;
-    });
-    for (std::uint32_t cpu = 1; cpu < kEndCpus && cpu <= accesses; ++cpu) {
-        std::size_t left = accesses - cpu;
-        watch_an_event(stage, cpu, end_type, [&](std::uint64_t) {
-            if (left-- > 0) return false;
-            lap(stage, cpu, 3000);
-            return true;
-        });
-    }
-}
-
 // -- A buffer that was shrunk, with one event in it that takes 5/8 of it: more than half --
 
 constexpr std::uint64_t kSmall = 64 * kKibibyte;
 const Steps kShrinkToLargeSurvivor{OnEachCpu{{Emit{1, kSmall / 8 * 5}}}, Resize{kSmall}};
-
-// The instruction, and the offset in the metadata page.
-using Positions = std::pair<std::uint64_t, std::uint64_t>;
-
-// E20: a consumer has a large survivor before it. An event of half the capacity moves tail_pos up
-// to write_pos to make room for itself, and is published a few accesses later. Played for each
-// access to the metadata page of the new buffer. Until the publication the part `written` of the
-// event is in the ring. Returns the place of the k-th access, if there was one.
-std::optional<Positions> tail_at_write_pos_at(Stage& stage, std::uint64_t k, Written written) {
-    constexpr std::uint64_t kAccessesBetween = 5;
-    constexpr std::uint64_t kAccessesAtMost = 100;
-    std::uint64_t accesses = 0;
-    std::optional<Positions> place;
-    const auto count = [&](const GuardHit& hit) {
-        if (++accesses == k) {
-            place = {hit.code.instruction_pointer, hit.place.offset_bytes};
-            stage.rings().emissions().reserve(0, stage.rings().events().make(kSmall / 2), written);
-        }
-        if (accesses > k + kAccessesAtMost) return AtGuard::release;  // it spins
-        if (accesses == k + kAccessesBetween && stage.rings().emissions().is_reserved(0))
-            stage.rings().emissions().commit(0);
-        return AtGuard::step;
-    };
-    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) emit_some(stage, cpu, 1, kSmall / 8 * 5);
-    stage.wait_asleep();
-    stage.hooks().set_on_mapped([&](const Mapped& mapped) {
-        if (is_present(stage, mapped, 0)) stage.guards().guard(0, 0, 1, count);
-    });
-    stage.resize(kSmall);
-    stage.waits().until([&] { return accesses > 0; }, "an access to the new buffer of CPU 0");
-    stage.waits().asleep_or_stuck(0);
-    // The consumer may sleep before the fifth access, and make more accesses when the event is
-    // there.
-    for (stage.waits().mapped();; stage.rings().emissions().commit(0)) {
-        if (!stage.rings().emissions().is_reserved(0)) stage.wait_asleep();
-        if (!stage.rings().emissions().is_reserved(0)) break;
-    }
-    stage.guards().release();
-    stage.hooks().set_on_mapped(nullptr);
-    stage.resize(4 * kSmall);
-    stage.wait_asleep();
-    return place;
-}
-
-// Plays every access with one state first, and then with the next: a walk that its time limit ends
-// has covered all accesses. A spin repeats a few accesses: from the fourth time on, each is played
-// once.
-void tail_at_write_pos(Stage& stage) {
-    constexpr std::uint64_t kAccessesAtMost = 64;
-    constexpr int kTimesInEachState = 3;
-    constexpr Written kStates[] = {Written::header, Written::nothing, Written::half,
-                                   Written::whole};
-    WalkLimit limit(stage);
-    std::map<Positions, int> times;
-    std::vector<bool> is_repeated(kAccessesAtMost);
-    std::uint64_t end = kAccessesAtMost;
-    for (std::uint64_t i = 0; i < std::size(kStates); ++i) {
-        for (std::uint64_t k = 1; k < end; ++k) {
-            if (i > 0 && is_repeated[k]) continue;
-            if (stage.testee().has_ended(0) || limit.is_over()) return;
-            const Written written = kStates[(k - 1 + i) % std::size(kStates)];
-            const std::optional<Positions> place = tail_at_write_pos_at(stage, k, written);
-            if (!place)
-                end = k;
-            else if (i == 0)
-                is_repeated[k] = ++times[*place] > kTimesInEachState;
-        }
-    }
-}
 
 const Row kLapRows[] = {
     {{"5.1.8.1-2/lapped-moves-to-tail", Level::must, "a lap",
@@ -294,7 +141,7 @@ const Row kLapRows[] = {
      torn(3, {OverwriteAll{'\xa5'}})},
     {{"5.1.8.1-5/lapped-at-every-load", Level::must, "an overwrite before each access to an event",
       "Lap the ring before each access to the data of a small event in turn.", kReadsNothingLater},
-     {Call{lap_at_every_access}},
+     {LapAtEachAccess{}},
      kOneCpu},
     {{"5.1.8.1-5/end-lapped-at-every-load", Level::must,
       "an overwrite before each access to an end event",
@@ -302,8 +149,8 @@ const Row kLapRows[] = {
       "accesses to its data, another one on each CPU.",
       "The consumer ends the CPU, or sees that the event was overwritten. It reads nothing of an "
       "event after its last load of tail_pos."},
-     {Asleep{}, Call{lap_the_end_at_every_access}},
-     {.cpus = kEndCpus}},
+     {Asleep{}, LapEndAtLastAccesses{}},
+     {.cpus = 12}},
     {{"E7/torn-header-of-large-sizes", Level::erratum, "a header overwritten by huge sizes",
       "Stop the consumer before it reads the header. Lap the ring, so that event_size, "
       "header_size and type_len read as all ones.",
@@ -339,7 +186,7 @@ const Row kLapRows[] = {
       "header, half of it or all of it, and publish it five accesses later.",
       "The consumer takes the buffer for empty until write_pos moves. It delivers nothing early, "
       "in part, or twice."},
-     {Asleep{}, Call{tail_at_write_pos}},
+     {Asleep{}, ReachWritePos{kSmall}},
      {.capacity = 4 * kSmall}},
     {{"E7/event-larger-than-half", Level::erratum, "an event of more than half the capacity",
       "Shrink, so that the only event takes 5/8 of the new capacity.",

@@ -3,18 +3,11 @@
 // An event that is overwritten during the copy, in all the ways that a shortcut in the second load
 // of tail_pos misses (5.1.8.1 step 5). Examples are overwrites by an unpublished event, by bytes
 // that look like a header, across a power of two, or in a large backlog.
-#include <algorithm>
-#include <cstring>
-#include <memory>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
-
 #include "conformance/cases/play.h"
-#include "conformance/oracle/layout.h"
-#include "conformance/play/moves.h"
+#include "conformance/play/faster_producer.h"
 #include "conformance/play/row.h"
+#include "conformance/play/tail_loads.h"
+#include "conformance/play/torn_header.h"
 
 namespace kmes::conformance {
 
@@ -62,67 +55,7 @@ Step torn_across(int bits) {
 
 // -- The oldest of a ring of unread events ----------------------------------------------------
 
-constexpr std::uint64_t kFollowers = 7;
-// The overwriting event begins this many bytes before the overwritten one, where its header is.
-const std::uint64_t kBefore = (kLeastEventBytes + 63) / 64 * 64;
-const Amount kFollowerBytes =
-    current(1, kFollowers + 1) - (kVictimBytes + kBefore) / (kFollowers + 1);
-
-// The bytes of the header in the ring at `position`.
-std::string header_at(Stage& stage, std::uint64_t position) {
-    const std::uint8_t* region =
-        stage.rings().backend().base(stage.rings().history().current_buffer(0)) + kMetadataBytes;
-    const std::uint64_t offset = position & (capacity(stage, 0) - 1);
-    return {region + offset, region + offset + kHeaderBytesBeforeType + 1};
-}
-
-// The bytes that overwrite the header of the oldest event, in addition to its own bytes.
-struct TornHeader {
-    std::uint64_t more = 0;  // event_size claims this many bytes after the event
-    std::optional<std::uint64_t> sequence = std::nullopt;
-};
-
-// The event at the beginning of the region: the oldest one apart from those in the last `kBefore`
-// bytes.
-const Placement& oldest(Stage& stage) {
-    const History& history = stage.rings().history();
-    return *placement_at(history.buffer(history.current_buffer(0)), 0, 0);
-}
-
-void forge_oldest(Stage& stage, const TornHeader& torn) {
-    const std::uint64_t position = oldest(stage).position;
-    const std::uint64_t left = position + capacity(stage, 0) - kBefore - write_pos(stage, 0);
-    std::string header = header_at(stage, position);
-    stage.rings().emit_bytes(0, left);
-    const auto event_size = static_cast<std::uint32_t>(kVictimBytes + torn.more);
-    std::memcpy(header.data() + kEventSizeAt, &event_size, sizeof event_size);
-    if (torn.sequence)
-        std::memcpy(header.data() + kSequenceAt, &*torn.sequence, sizeof *torn.sequence);
-    EventSpec over = stage.rings().events().make(kBefore + kVictimBytes);
-    over.payload.replace(kBefore - kHeaderBytesBeforeType - over.type.size(), header.size(),
-                         header);
-    stage.rings().emit(0, std::move(over));
-}
-
-// Makes event_size larger by times/parts of a follower, minus `less`.
-Step forge_larger(std::uint64_t times, std::uint64_t parts, std::uint64_t less) {
-    return Call{[=](Stage& stage) {
-        const std::uint64_t follower =
-            (capacity(stage, 0) - kVictimBytes - kBefore) / (kFollowers + 1);
-        forge_oldest(stage, {.more = follower * times / parts - less});
-    }};
-}
-
-// Plausible sizes with a sequence number that would be wrong in a whole event: 0, which is never
-// assigned, the last delivered number, and earlier ones.
-Step forge_number(std::uint64_t back) {
-    return Call{[back](Stage& stage) {
-        const std::uint64_t last = oldest(stage).sequence - 1;
-        forge_oldest(stage, {.sequence = last - std::min(last, back)});
-    }};
-}
-
-const Steps kVictimAndFollowers{Emit{1, kVictimBytes}, Emit{kFollowers, kFollowerBytes}};
+const Steps kVictimAndFollowers = victim_and_followers();
 
 // The whole ring is unread when the first header is read.
 Step tear_oldest(const Step& forge) {
@@ -165,29 +98,13 @@ Step tear_large(std::uint64_t pages, std::uint64_t stopped_at, bool has_payload 
                                                    .actions = {overwrite_newest(event_bytes)}}}};
 }
 
-// A consumer that copies and checks piece by piece must also check after the last piece. The first
-// of two iterations counts the accesses to the last page of the event.
-void tear_at_last(Stage& stage, std::uint64_t event_bytes) {
-    const std::uint64_t last_page = 1 + (event_bytes - 1) / kPageBytes;
-    std::uint64_t loads = 0;
-    for (const bool is_torn : {false, true}) {
-        if (!place_next_event(stage, 0, Filler::small)) return;
-        std::uint64_t left = loads;
-        stage.guards().guard(0, last_page, 1, [&](const GuardHit&) {
-            if (!is_torn) ++loads;
-            if (!is_torn || --left > 0) return AtGuard::step;
-            emit_small(stage, 0, capacity(stage, 0) - event_bytes);
-            emit_some(stage, 0, 1, event_bytes);
-            return AtGuard::release;
-        });
-        emit_some(stage, 0, 1, event_bytes);
-        stage.wait_asleep(0);
-        stage.guards().release();
-    }
-}
-
+// A consumer that copies and checks piece by piece must also check after the last piece.
 Step at_last_access(std::uint64_t event_bytes) {
-    return Call{[event_bytes](Stage& stage) { tear_at_last(stage, event_bytes); }};
+    return InOrder{{Place{.filler = Filler::small},
+                    ActAt{.place = "before the last access to the last page of the event",
+                          .play_at = at_last_access_to(1 + (event_bytes - 1) / kPageBytes),
+                          .wake = {Emit{1, event_bytes}},
+                          .actions = {overwrite_newest(event_bytes)}}}};
 }
 
 // Torn at the first page, in the middle, and at the last page.
@@ -196,155 +113,29 @@ Steps torn_anywhere(std::uint64_t pages) {
             tear_large(pages, 5, false), at_last_access(pages * kPageBytes - 64)};
 }
 
-// Overwrites after the k-th load of tail_pos, and before any other access. After its last load, the
-// consumer has read all that it needs.
-void overwrite_after_loads(Stage& stage, const EventSpec& spec,
-                           const std::function<void()>& overwrite) {
-    constexpr std::uint64_t kLoads = 24;
-    WalkLimit limit(stage);
-    for (std::uint64_t k = 1; k <= kLoads && !limit.is_over(); ++k) {
-        if (!place_next_event(stage, 0, Filler::small)) break;
-        std::uint64_t loads = 0;
-        const auto is_load = [](const GuardHit& hit) {
-            return hit.place.offset_bytes == kTailPosOffset;
-        };
-        stage.guards().guard(
-            0, 0, 1, [&](const GuardHit&) { return loads > k ? AtGuard::release : AtGuard::step; },
-            [&](const GuardHit& hit, const GuardStep&) {
-                if (is_load(hit) && ++loads == k) overwrite();
-            });
-        stage.rings().emit(0, spec);
-        stage.wait_asleep(0);
-        stage.guards().release();
-        if (loads < k) break;
-    }
+// After its last load of tail_pos, the consumer has read all that it needs.
+Step after_each_load(const Step& emit, const Step& overwrite) {
+    return Limited{{ActAt{.place = "after load {} of tail_pos",
+                          .play_at = after_load_of_tail_pos(),
+                          .wake = {emit},
+                          .actions = {overwrite},
+                          .last = 24,
+                          .before = {Place{.filler = Filler::small}}}}};
 }
 
-// Overwrites with bytes that belong to no event.
-void lap_after_loads(Stage& stage, const EventSpec& spec) {
-    overwrite_after_loads(stage, spec, [&stage] {
-        overwrite_all(stage, [](std::string& payload, std::uint64_t) {
-            payload.assign(payload.size(), '\xff');
-        });
-    });
-}
+// Bytes that belong to no event.
+const Step kLapByNoEvent = OverwriteAll{'\xff'};
 
 // A type longer than a byte can count, of many pages, nearly as long as permitted.
-void long_type_lapped_after_loads(Stage& stage) {
-    for (const std::uint64_t type_bytes : {300, 5'000, 60'000})
-        lap_after_loads(stage, stage.rings().events().make(kHeaderBytesBeforeType + type_bytes + 50,
-                                                           std::string(type_bytes, 'l')));
+Steps long_type_lapped(std::uint64_t type_bytes) {
+    return {after_each_load(EmitTyped{kHeaderBytesBeforeType + type_bytes + 50, type_bytes},
+                            kLapByNoEvent)};
 }
 
-// A consumer that reads the payload last may read something else if there is none. The second time,
-// a similar event overwrites it, so that a plausible header is in the same place.
-void without_payload_lapped_after_loads(Stage& stage) {
-    const std::uint64_t kBytes = kHeaderBytesBeforeType + 1;
-    lap_after_loads(stage, stage.rings().events().make(kBytes));
-    overwrite_after_loads(stage, stage.rings().events().make(kBytes), [&stage, kBytes] {
-        emit_small(stage, 0, capacity(stage, 0) - kBytes);
-        emit_some(stage, 0, 1, kBytes);
-    });
-}
+// A consumer that reads the payload last may read something else if there is none.
+const std::uint64_t kWithoutPayload = kHeaderBytesBeforeType + 1;
 
-void large_event_lapped_after_loads(Stage& stage) {
-    lap_after_loads(stage, stage.rings().events().make(300 * kPageBytes - 64));
-}
-
-// A producer that is always faster. It overwrites everything unread: a few times between the load
-// of tail_pos and the read, then between the read and the next load of tail_pos.
-class FasterProducer {
-  public:
-    FasterProducer(Stage& stage, int times)
-        : stage_(stage),
-          limit_(stage),
-          left_(times),
-          calls_(stage.testee().tracer().effects().redirected_calls) {
-        stage.guards().guard(0, 0, 1 + 2 * capacity(stage, 0) / kPageBytes,
-                             [this](const GuardHit& hit) { return at(hit.place.offset_bytes); });
-    }
-    bool has_come_to_read() const { return has_read_; }
-
-  private:
-    static constexpr std::uint64_t kEventBytes = 1000;
-    // All tries of one kind come before those of the other, because the try after a discarded read
-    // is of the same kind.
-    static constexpr int kInARow = 3;
-
-    AtGuard at(std::uint64_t offset) {
-        const bool is_read = offset >= kMetadataBytes;
-        if (!is_read && offset != kTailPosOffset) return AtGuard::step;
-        // Reads by system calls only count, at the consumer's next load.
-        const std::uint64_t calls = stage_.testee().tracer().effects().redirected_calls;
-        const bool has_called = calls > std::exchange(calls_, calls);
-        if (has_called) is_reading_ = has_read_ = true;
-        if (is_read == is_reading_) return AtGuard::step;
-        is_reading_ = is_read;
-        has_read_ |= is_read;
-        if (has_read_ && (has_called || is_read == (left_ / kInARow % 2 == 0))) {
-            lap(stage_, 0, kEventBytes);
-            if (--left_ == 0 || limit_.is_over()) return AtGuard::release;
-        }
-        // Other reads of the consumer before its next load do not stop it.
-        if (is_read)
-            stage_.guards().release_data();
-        else
-            stage_.guards().guard_data();
-        return AtGuard::step;
-    }
-
-    Stage& stage_;
-    WalkLimit limit_;
-    int left_;
-    std::uint64_t calls_;
-    bool is_reading_ = false;
-    bool has_read_ = false;
-};
-
-void overtaken_again(Stage& stage) {
-    constexpr int kTimes = 1100;
-    stage.wait_asleep();
-    const std::uint64_t calls = stage.testee().tracer().effects().redirected_calls;
-    const FasterProducer producer(stage, kTimes);
-    lap(stage, 0);
-    stage.wait_asleep(0);
-    if (!producer.has_come_to_read()) stop_unseen(stage, calls);
-    stage.guards().release();
-}
-
-constexpr std::uint64_t kRingPages = 64;
-
-// Overwrites in the middle of an event, then in the middle of the next one that the consumer reads,
-// and so on. Some pages are guarded, so a copy of many events at once has read those before.
-void torn_again(Stage& stage) {
-    constexpr std::uint64_t kEventBytes = 20'000;
-    constexpr std::uint64_t kEvery = 4;
-    stage.wait_asleep();
-    const auto first_page = [&stage] {
-        const History& history = stage.rings().history();
-        return stage.rings().backend().state(history.current_buffer(0)).tail / kPageBytes %
-               kRingPages;
-    };
-    int left = 12;
-    bool is_torn = false;  // since the last load of metadata
-    const auto at = [&](const GuardHit& hit) {
-        const std::uint64_t page = hit.place.offset_bytes / kPageBytes;
-        if (page < kMetadataPages) {
-            is_torn = false;
-        } else if (!is_torn && (page - kMetadataPages) % kRingPages != first_page()) {
-            is_torn = true;
-            lap(stage, 0, kEventBytes);
-            if (--left == 0) return AtGuard::release;
-        }
-        return AtGuard::step;
-    };
-    stage.guards().guard(0, 0, 1, at);
-    for (std::uint64_t page = 1; page <= 2 * kRingPages; page += kEvery)
-        stage.guards().guard(0, page, 1, at);
-    lap(stage, 0, kEventBytes);
-    stage.wait_asleep(0);
-    stage.guards().release();
-}
+constexpr std::uint64_t kTornRing = 64 * kPageBytes;
 
 const Row kOvertakenRows[] = {
     {{"5.1.8.1-5/torn-by-an-unpublished-event", Level::must, "an overwrite by an unpublished event",
@@ -373,8 +164,8 @@ const Row kOvertakenRows[] = {
       "itself with a larger event_size, which includes some or all of the later events.",
       "The consumer uses nothing of a torn header to find out whether it was torn, or where to "
       "continue. It continues at tail_pos."},
-     {tear_oldest(forge_larger(1, 1, 0)), tear_oldest(forge_larger(4, 3, 0)),
-      tear_oldest(forge_larger(2, 1, 100)), tear_oldest(forge_larger(kFollowers, 1, 0))}},
+     {tear_oldest(ForgeLarger{1, 1, 0}), tear_oldest(ForgeLarger{4, 3, 0}),
+      tear_oldest(ForgeLarger{2, 1, 100}), tear_oldest(ForgeLarger{kFollowersOfVictim, 1, 0})}},
     {{"E7/torn-to-an-old-number", Level::erratum,
       "a header overwritten by one with an old sequence number",
       "Leave the whole ring unread. When the consumer reads the first header, overwrite it by its "
@@ -382,7 +173,7 @@ const Row kOvertakenRows[] = {
       "The consumer checks sequence numbers only after the second load of tail_pos, and continues "
       "at tail_pos."},
      {each({0, 1, 2, 1'000'000},
-           [](std::uint64_t back) { return Steps{tear_oldest(forge_number(back))}; })}},
+           [](std::uint64_t back) { return Steps{tear_oldest(ForgeNumber{back})}; })}},
     {{"5.1.8.1-5/backlog-torn-in-part", Level::must, "a part of a large backlog overwritten",
       "Emit 1500 events into a ring of 2 MiB. When the consumer reads the first of them, or the "
       "first of a later page, overwrite the first 5 to 700.",
@@ -414,14 +205,14 @@ const Row kOvertakenRows[] = {
       "Emit events of 1.2 MiB. Lap the ring after the first load of tail_pos, after the second, "
       "and so on.",
       kReadsNothingLater},
-     {Call{large_event_lapped_after_loads}},
+     {after_each_load(Emit{1, 300 * kPageBytes - 64}, kLapByNoEvent)},
      {.cpus = 1, .capacity = 4 * kMebibyte}},
     {{"5.1.8.1-5/long-type-lapped-after-every-load", Level::must,
       "a lap after each load of tail_pos, with a long type",
       "Emit an event whose type has 300, 5,000 or 60,000 bytes. Lap the ring after the first load "
       "of tail_pos, after the second, and so on.",
       "The consumer reads nothing of an event after its last load of tail_pos, the type included."},
-     {Call{long_type_lapped_after_loads}},
+     {each({300, 5'000, 60'000}, long_type_lapped)},
      {.cpus = 1, .capacity = kMebibyte}},
     {{"5.1.8.1-5/without-payload-lapped-after-every-load", Level::must,
       "a lap after each load of tail_pos, without a payload",
@@ -429,7 +220,8 @@ const Row kOvertakenRows[] = {
       "large events, or so that a similar event is in the same place.",
       "The consumer reads nothing of an event after its last load of tail_pos, the header "
       "included."},
-     {Call{without_payload_lapped_after_loads}},
+     {after_each_load(Emit{1, kWithoutPayload}, kLapByNoEvent),
+      after_each_load(Emit{1, kWithoutPayload}, overwrite_newest(kWithoutPayload))},
      {.cpus = 1}},
     {{"5.1.8.1-5/overtaken-again-and-again", Level::must, "eleven hundred overwrites in a row",
       "Fill the ring with unread events. Overwrite all of them when the consumer has loaded "
@@ -437,43 +229,20 @@ const Row kOvertakenRows[] = {
       "load tail_pos. Repeat up to eleven hundred times.",
       "The consumer continues at tail_pos each time, however often that is, and delivers what is "
       "left."},
-     {Call{overtaken_again}},
+     {OvertakeAgain{.times = 1100}},
      {.cpus = 1}},
     {{"5.1.8.1-5/torn-again-and-again", Level::must, "twelve torn reads in a row",
       "Fill the ring with unread events of 20,000 bytes. Overwrite all of them when the consumer "
       "has read a part of one event, and again at the next event that it reads.",
       "The consumer discards each torn event, however often that is, and delivers what is left."},
-     {Call{torn_again}},
-     {.cpus = 1, .capacity = kRingPages * kPageBytes}},
+     {TearAgain{.times = 12, .event_bytes = 20'000}},
+     {.cpus = 1, .capacity = kTornRing}},
 };
 
 // -- By written and unpublished bytes -------------------------------------------------------------
 //
 // The producer moves only tail_pos. write_pos stays the same during the copy. Neither it nor the
 // distance to the read position shows that the ring has moved on (5.1.7 batch, E8, E16).
-
-// Events of `bytes` bytes in total, none of them large for the ring.
-std::vector<EventSpec> make_some(Stage& stage, std::uint64_t bytes) {
-    const std::uint64_t most = capacity(stage, 0) / 16;
-    std::vector<EventSpec> specs;
-    for (; bytes > 2 * most; bytes -= most) specs.push_back(stage.rings().events().make(most));
-    specs.push_back(stage.rings().events().make(bytes));
-    return specs;
-}
-
-// Writes `bytes` unpublished bytes over the event and its successors. Up to half of the ring can be
-// one event. More is a batch, whose last event takes the victim's place if it is not whole.
-void begin_over(Stage& stage, std::uint64_t bytes, Written written) {
-    Rings& rings = stage.rings();
-    if (bytes <= kVictimBytes)
-        return rings.emissions().reserve(0, rings.events().make(bytes), written);
-    if (written == Written::whole)
-        return rings.emissions().begin_batch(0, make_some(stage, bytes), {});
-    std::vector<EventSpec> specs = make_some(stage, bytes - kVictimBytes);
-    specs.push_back(rings.events().make(kVictimBytes));
-    rings.emissions().begin_batch(0, specs,
-                                  {written, static_cast<std::uint32_t>(specs.size() - 1)});
-}
 
 constexpr std::uint64_t kPendingRing = kMebibyte;
 
@@ -482,9 +251,7 @@ constexpr std::uint64_t kPendingRing = kMebibyte;
 Step tear_by_pending(std::uint64_t page, std::uint64_t unread, Written written) {
     return InOrder{{Place{}, UnderRead{.at = page * kPageBytes,
                                        .wake = {AtOnce{{Emit{1, kVictimBytes}, EmitBytes{unread}}}},
-                                       .actions = {Call{[unread, written](Stage& stage) {
-                                           begin_over(stage, capacity(stage, 0) - unread, written);
-                                       }}}}}};
+                                       .actions = {BeginOver{unread, written}}}}};
 }
 
 // The unread part of the ring: all of it, a half, a sixteenth, or little more than the event
@@ -523,8 +290,8 @@ const Row kOvertakenScanRows[] = {
       "some of the later events.",
       "The consumer loads tail_pos after every event, delivered ones included, before it advances "
       "by the event's size."},
-     {tear_delivered(forge_larger(1, 3, 0)), tear_delivered(forge_larger(1, 1, 0)),
-      tear_delivered(forge_larger(2, 1, 100))},
+     {tear_delivered(ForgeLarger{1, 3, 0}), tear_delivered(ForgeLarger{1, 1, 0}),
+      tear_delivered(ForgeLarger{2, 1, 100})},
      {.cpus = 1}},
 };
 
