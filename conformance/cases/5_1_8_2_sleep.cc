@@ -4,11 +4,9 @@
 // step. Before that comes a wake with an event, one without, or an unusual iteration
 // (unusual_iteration.h). store_buffer_cases.cc checks the full barrier.
 #include <cerrno>
-#include <map>
-#include <memory>
-#include <vector>
 
 #include "conformance/cases/play.h"
+#include "conformance/play/first_accesses.h"
 #include "conformance/play/row.h"
 
 namespace kmes::conformance {
@@ -57,33 +55,6 @@ CaseOutcome event_at_the_wait(Stage& stage) {
     stage.waits().until([&left] { return left == 0; }, "six waits on futex_counter");
     stage.hooks().set_on_wait(nullptr);
     stage.wait_asleep();
-    return stage.finish();
-}
-
-// Each CPU has one first sleep. On the first CPU the event comes before the first step towards it,
-// on the second CPU before the second step, and so on.
-CaseOutcome event_at_every_first_step(Stage& stage) {
-    constexpr std::uint32_t kCpus = 24;
-    set_up_cpus(stage, kCpus);
-    const auto left = std::make_shared<std::map<MappingId, std::uint32_t>>();
-    stage.hooks().set_on_mapped([&stage, left](const Mapped& mapped) {
-        for (std::uint32_t cpu = 0; cpu < kCpus; ++cpu) {
-            if (!is_present(stage, mapped, cpu)) continue;
-            left->emplace(mapped.mapping.id, cpu + 1);
-            stage.guards().guard(cpu, 0, 1, [&stage, left](const GuardHit& hit) {
-                const auto its = left->find(hit.place.mapping);
-                if (its == left->end() || its->second == 0 || --its->second > 0)
-                    return AtGuard::step;
-                const auto buffer = stage.buffers().buffer_at(hit.place);
-                if (buffer) emit_some(stage, stage.rings().history().buffer(*buffer).cpu, 1, 70);
-                return AtGuard::step;
-            });
-        }
-    });
-    stage.start();
-    stage.wait_asleep();
-    stage.hooks().set_on_mapped(nullptr);
-    stage.guards().release();
     return stage.finish();
 }
 
@@ -148,7 +119,8 @@ const Row kSleepRows[] = {
       "Serve 24 CPUs. Publish an event on the k-th of them before the k-th access to its metadata "
       "page after the mmap.",
       "The consumer never sleeps on an unread event, the first time included."},
-     event_at_every_first_step},
+     {Asleep{}, LeaveFirstAccesses{}},
+     {.cpus = 24, .before_start = {EmitAtFirstAccesses{}}}},
     {{"5.1.7/batch-at-every-step", Level::must, "a batch at every step before a sleep",
       "Wake the consumer of CPU 0. Before each access to the metadata page in turn, until it "
       "sleeps, publish a batch of three events.",

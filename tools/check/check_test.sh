@@ -281,6 +281,13 @@ include_rows() {
     bad oracle_includes "a ring" conformance/model/case.h '#include "kmes/ring.h"' \
         '1: the oracle does not use the core; *'
     good oracle_includes "the format" conformance/oracle/oracle.h '#include "kmes/abi.h"'
+    bad guards_in_play "of the metadata" conformance/oracle/judge.cc \
+        'auto guard_f = stage.guards().guard(0);' '1: only conformance/play/ installs *'
+    bad guards_in_play "of the data" conformance/oracle/judge.cc \
+        'auto guard_g = stage.guards().guard_data();' '1: only conformance/play/ installs *'
+    good guards_in_play "in a folder that may" conformance/model/case.h \
+        'auto guard_h = stage.guards().guard(0);'
+    good guards_in_play "released" conformance/oracle/judge.cc 'auto guard_i = guards().release();'
     bad using_namespace "in a header" conformance/oracle/oracle.h 'using namespace std;' \
         '1: a header does not open a namespace for all who include it; *'
     good using_namespace "in a source" conformance/oracle/judge.cc 'using namespace std;'

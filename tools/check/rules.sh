@@ -24,6 +24,7 @@ all_rules() {
     rule_offsets
     rule_core_includes
     rule_oracle_includes
+    rule_guards_in_play
     rule_conformance_layers
     rule_class_size
     rule_using_namespace
@@ -180,6 +181,13 @@ rule_conformance_layers() {
     fi
     LC_ALL=C awk -f "$KMES_ROOT/tools/check/layers.awk" ARCHITECTURE.md "$KMES_SCRATCH/code" |
         sort -t: -k1,1 -k2,2n
+}
+
+# A case is a row. What stops the testee at an access is a step in conformance/play/, so that rows
+# can be composed of it, replayed and made smaller.
+rule_guards_in_play() {
+    code '\<guards\(\)\.guard' '^conformance/(cases|explorer|monitors|oracle)/' |
+        say 'only conformance/play/ installs guard hooks; a case is a row of its steps'
 }
 
 # A class of the stage and of the tracer has one responsibility, and private data.
