@@ -154,8 +154,8 @@ void count_threads(Stage& stage, Idle& idle) {
     }
 }
 
-// Returns nothing if the testee has ended. The stage judges that end.
-std::optional<Idle> count_now(Stage& stage, const Burner& burner) {
+// Returns nothing if the testee has ended. The stage judges that end. Does not set `burnt`.
+std::optional<Idle> count_now(Stage& stage) {
     const SleepClock& clock = stage.wait_log().sleep_clock();
     const std::optional<Clock::duration> used = stage.testee().processor_time();
     if (!used) {
@@ -166,7 +166,6 @@ std::optional<Idle> count_now(Stage& stage, const Burner& burner) {
     Idle idle;
     idle.used = seconds_of(*used);
     count_threads(stage, idle);
-    idle.burnt = burner.seconds();
     idle.slept = seconds_of(clock.slept());
     idle.waits_ended = static_cast<double>(clock.waits_ended());
     idle.slept_in_ended = seconds_of(clock.slept_in_ended());
@@ -177,7 +176,6 @@ std::optional<Idle> count_now(Stage& stage, const Burner& burner) {
 Idle difference_of(const Idle& before, const Idle& after) {
     Idle idle;
     idle.used = after.used - before.used;
-    idle.burnt = after.burnt - before.burnt;
     // A wait that had begun before, and was refused then, was no sleep after all.
     idle.slept = std::max(after.slept - before.slept, 0.0);
     idle.waits_ended = after.waits_ended - before.waits_ended;
@@ -193,14 +191,23 @@ Idle difference_of(const Idle& before, const Idle& after) {
     return idle;
 }
 
-std::optional<Idle> watch_idle(Stage& stage) {
-    const Burner burner;
-    const std::optional<Idle> before = count_now(stage, burner);
+// Watches the threads for one period, beside nothing of the runner.
+std::optional<Idle> watch_threads(Stage& stage) {
+    const std::optional<Idle> before = count_now(stage);
     if (!before) return std::nullopt;
     stage.waits().let_run(kStretchMs);
-    const std::optional<Idle> after = count_now(stage, burner);
+    const std::optional<Idle> after = count_now(stage);
     if (!after) return std::nullopt;
     return difference_of(*before, *after);
+}
+
+// Watches the threads for one period, beside the burner.
+std::optional<Idle> watch_beside_burner(Stage& stage) {
+    const Burner burner;
+    const double before = burner.seconds();
+    std::optional<Idle> idle = watch_threads(stage);
+    if (idle) idle->burnt = burner.seconds() - before;
+    return idle;
 }
 
 // ". Evidence: most of it is in thread 1234 (its name)", or "" if no thread has used most of it.
@@ -286,6 +293,48 @@ struct IdleSamples {
     }
 };
 
+// Whether every CPU that has not ended has a thread that sleeps or waits on its ring.
+bool has_sleeper_everywhere(Stage& stage) {
+    const WaitLog& log = stage.wait_log();
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
+        const bool sleeps = log.asleep(cpu) || log.is_waiting(log.last_sleeper(cpu));
+        if (!sleeps && !stage.testee().has_ended(cpu)) return false;
+    }
+    return true;
+}
+
+// Whether the processor time is that of threads that never slept on a ring word, beside readers
+// that sleep. A compiler of a language, for example, works on after the readers have fallen asleep.
+bool works_beside_sleepers(Stage& stage, const Idle& all) {
+    if (all.waits_without_sleep() || !has_sleeper_everywhere(stage)) return false;
+    std::set<pid_t> sleepers;
+    for (const FutexWait& wait : stage.wait_log().all()) sleepers.insert(wait.tid);
+    double used_by_sleepers = 0;
+    for (const auto& [tid, time] : all.by_thread)
+        if (sleepers.contains(tid)) used_by_sleepers += time.used;
+    return used_by_sleepers <= kQuiet * all.used;
+}
+
+// Waits for the end of work beside sleeping readers. Returns whether it has ended: several periods
+// follow each other in which no thread uses or wants a processor. Work that hardly got a processor
+// for a long time proves nothing, and counts as ended.
+bool rests_in_the_end(Stage& stage) {
+    constexpr int kRests = 3;
+    constexpr double kMostWork = 4;  // seconds of processor time
+    const auto most_time = std::chrono::duration<double>(60 * stage.settings().timeout_scale);
+    const TimePoint begin = Clock::now();
+    double used = 0;
+    for (int rests = 0; rests < kRests && Clock::now() - begin < most_time;) {
+        if (used > kMostWork) return false;
+        const std::optional<Idle> one = watch_threads(stage);
+        if (!one) return true;
+        used += one->used;
+        const bool is_quiet = !one->ends_ready && one->used + one->ready() <= kQuiet * one->all;
+        rests = is_quiet ? rests + 1 : 0;
+    }
+    return has_sleeper_everywhere(stage);
+}
+
 // Whether a thread runs and has not rested since the first check: 20 checks, a millisecond apart.
 bool has_busy_thread(Stage& stage) {
     constexpr int kChecks = 20;
@@ -331,11 +380,13 @@ std::string find_idle_fault(Stage& stage) {
     constexpr int kTries = 3 * kSamples;
     IdleSamples samples;
     for (int i = 0; i < kTries && !samples.is_over(); ++i) {
-        const std::optional<Idle> sample = watch_idle(stage);
+        const std::optional<Idle> sample = watch_beside_burner(stage);
         if (!sample) return "";
         samples.add(*sample);
     }
-    return samples.fault();
+    const std::string fault = samples.fault();
+    if (fault.empty() || !works_beside_sleepers(stage, samples.all)) return fault;
+    return rests_in_the_end(stage) ? "" : fault;
 }
 
 std::unique_ptr<Monitor> make_idle_monitor(Stage& stage) {

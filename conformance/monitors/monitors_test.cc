@@ -128,6 +128,21 @@ TEST_F(MonitorsTest, AConsumerThatEndsWhileItIsWatchedIsJudgedByItsEnd) {
     EXPECT_EQ(dead.verdict, Verdict::fail) << dead.message;
 }
 
+TEST_F(MonitorsTest, WorkBesideSleepingReadersThatEndsBlamesNobody) {
+    constexpr int kEventsToWork = 200;
+    const CaseOutcome outcome = play("correct/with-compiler.program", [](Stage& stage) {
+        stage.start();
+        for (int i = 0; i < kEventsToWork; ++i) {
+            stage.rings().emit(0, stage.rings().events().make(100));
+            if (i % 50 == 0) stage.wait_asleep();
+        }
+        stage.wait_asleep();
+        EXPECT_EQ(find_idle_fault(stage), "");
+        return stage.finish();
+    });
+    EXPECT_EQ(outcome.verdict, Verdict::pass) << outcome.message;
+}
+
 TEST_F(MonitorsTest, AThreadThatSpinsIsBlamedInACaseAboutBytes) {
     const auto end_one_cpu = [](Stage& stage) {
         stage.start();

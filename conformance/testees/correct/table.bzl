@@ -478,6 +478,13 @@ CORRECT = [
         ["WITH_LAZY"],
     ),
     _c(
+        "with-compiler",
+        "After 200 events of a CPU, another thread works for 2 s beside the sleeping readers.",
+        "company",
+        ["5.1.8.2"],
+        ["WITH_COMPILER"],
+    ),
+    _c(
         "with-collector",
         "Readers block all signals; the first thread handles SIGSEGV in its own pages, and forks.",
         "company",

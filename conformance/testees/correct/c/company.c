@@ -15,6 +15,7 @@
 //   WITH_LAZY       consumer threads block all signals; another thread uses pages that its SIGSEGV
 //                   handler makes accessible
 //   WITH_COLLECTOR  the first thread handles faults in its own pages, as a garbage collector does
+//   WITH_COMPILER   after 200 events of a CPU, a thread works for 2 s once, and then rests
 //   WITH_PAUSES     yields and sleeps in the middle of reading
 //   WITH_FILTER     a seccomp filter of its own, and no way to dump or trace it for others
 //   WITH_STACKS     consumer threads run on stacks that swapcontext has entered
@@ -321,6 +322,34 @@ static void set_up_signals(void) {
 #endif
 }
 
+// Works once, as a compiler of a language does when a function has run often.
+#ifdef WITH_COMPILER
+enum { EVENTS_TO_COMPILE = 200, SECONDS_TO_COMPILE = 2 };
+
+static double processor_time(void) {
+    struct timespec time;
+    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) != 0) err(1, "clock_gettime");
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static void* compile(void* unused) {
+    while (processor_time() < SECONDS_TO_COMPILE) continue;
+    for (;;) pause();
+    return unused;
+}
+
+static void compile_if_hot(uint64_t sequence) {
+    static atomic_bool begun;
+    if (sequence < EVENTS_TO_COMPILE || atomic_exchange(&begun, true)) return;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, compile, NULL) != 0) errx(1, "pthread_create");
+}
+#else
+static void compile_if_hot(uint64_t sequence) {
+    (void)sequence;
+}
+#endif
+
 static void pause_a_little(uint64_t sequence) {
     (void)sequence;
 #ifdef WITH_PAUSES
@@ -382,6 +411,7 @@ static void drain(struct consumer* consumer) {
         if (shape.sequence <= consumer->last) continue;
         consumer->last = shape.sequence;
         report_event(&consumer->report, consumer->cpu, consumer->copy, &shape);
+        compile_if_hot(shape.sequence);
         consumer->over = is_the_end(consumer->copy, &shape);
     }
     report_flush(&consumer->report);
