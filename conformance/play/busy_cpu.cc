@@ -94,7 +94,7 @@ PlayAt beside_a_busy_cpu(SentAtVisits at_visits, std::string_view clause, std::s
                const std::function<void(pid_t)>& act) {
         bool is_busy = false;
         {
-            const Traffic traffic(stage, at_visits, [&](std::uint64_t events) {
+            Traffic traffic(stage, at_visits, [&](std::uint64_t events) {
                 if (events == number) act(0);
             });
             wake();

@@ -67,11 +67,11 @@ class FasterProducer {
 void OvertakeAgain::operator()(Stage& stage) const {
     stage.wait_asleep();
     const std::uint64_t calls = stage.testee().tracer().effects().redirected_calls;
-    const FasterProducer producer(stage, times);
+    FasterProducer producer(stage, times);
     lap(stage, 0);
     stage.wait_asleep(0);
-    if (!producer.has_come_to_read()) stop_unseen(stage, calls);
     stage.guards().release();
+    if (!producer.has_come_to_read()) stop_unseen(stage, calls);
 }
 
 // Some pages are guarded, so a copy of many events at once has read those before.

@@ -72,7 +72,7 @@ class LongWaits {
 
 Step idle_for(std::uint64_t milliseconds) {
     return [milliseconds](Stage& stage) {
-        const LongWaits watch(stage);
+        LongWaits watch(stage);
         if (stage.testee().is_single_thread()) stage.waits().let_run(milliseconds);
     };
 }

@@ -64,7 +64,7 @@ class EqualProducer {
 
 Step torn_one_by_one(const OneByOne& series, const Steps& steps) {
     const auto play_torn = [series](Stage& stage, const std::function<void()>& play) {
-        const EqualProducer producer(stage, series);
+        EqualProducer producer(stage, series);
         play();
         stage.guards().release();
     };

@@ -59,7 +59,7 @@ class SleepWatch {
 PlayAt at_access_before_a_sleep(const SleepBlame& blame) {
     return [blame](Stage& stage, std::uint64_t number, const std::function<void()>& wake,
                    const std::function<void(pid_t)>& act) {
-        const SleepWatch watch(stage, blame, number, act);
+        SleepWatch watch(stage, blame, number, act);
         wake();
         stage.wait_asleep();
         stage.guards().release();
@@ -70,7 +70,7 @@ PlayAt at_access_before_a_sleep(const SleepBlame& blame) {
 PlayAt at_write_before_a_sleep(const SleepBlame& blame) {
     return [blame](Stage& stage, std::uint64_t number, const std::function<void()>& wake,
                    const std::function<void(pid_t)>& act) {
-        const SleepWatch watch(stage, blame, 0, nullptr);
+        SleepWatch watch(stage, blame, 0, nullptr);
         WriterHold hold(stage, [&watch](pid_t thread) { return watch.has_loaded(thread); });
         wake();
         const bool is_held = hold.wait_held(number);

@@ -3,6 +3,8 @@
 // See verified_buffer.h.
 #include "conformance/play/verified_buffer.h"
 
+#include "conformance/oracle/layout.h"
+
 namespace kmes::conformance {
 
 namespace {
@@ -31,7 +33,6 @@ class OnceSure {
 
   private:
     static constexpr std::uint64_t kAccessesAtMost = 40;
-    static constexpr std::uint64_t kGenerationOffset = 32;
 
     AtGuard at(const GuardHit& hit) {
         if (hit.tid != reader_) return AtGuard::step;
@@ -57,7 +58,7 @@ class OnceSure {
 PlayAt at_access_to_a_verified_buffer() {
     return [](Stage& stage, std::uint64_t number, const std::function<void()>& wake,
               const std::function<void(pid_t)>& act) {
-        const OnceSure once_sure(stage, number, act);
+        OnceSure once_sure(stage, number, act);
         wake();
         stage.wait_asleep();
         stage.guards().release();
