@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <type_traits>
 
 #include "conformance/play/access_step.h"
@@ -174,9 +175,13 @@ Schedule schedule_of(const RowSteps& row, std::uint64_t seed, std::span<const Ac
         point.kind = PointKind::row_step;
         schedule.moves.push_back({point, Action::nothing, count_of(step).value_or(0)});
     }
-    for (const AccessPoint& point : plays)
+    // A walk that is played again has the same points. A schedule has each once.
+    std::set<AccessPoint> seen;
+    for (const AccessPoint& point : plays) {
+        if (!seen.insert(point).second) continue;
         schedule.moves.push_back(
             {point, Action::nothing, count_of(row.step(point.phase)).value_or(0)});
+    }
     return schedule;
 }
 

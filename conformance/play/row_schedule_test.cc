@@ -66,6 +66,13 @@ TEST_F(RowScheduleTest, NumbersTheStepsAsTheyAreWritten) {
     EXPECT_EQ(row_.number_of(other), 0u);
 }
 
+// A walk inside of Times is played again and again.
+TEST_F(RowScheduleTest, AScheduleHasAPlayOfARepeatedWalkOnce) {
+    const AccessPoint first = play(kSecondWalk, 5);
+    const AccessPoint second = play(kSecondWalk, 6);
+    EXPECT_EQ(schedule({first, second, first}), schedule({first, second}));
+}
+
 TEST_F(RowScheduleTest, AScheduleHasEachProducerStepAndThePlays) {
     const Schedule made = schedule({play(kSecondWalk, 5)});
     EXPECT_EQ(made.scenario, "row");
