@@ -123,14 +123,15 @@ HoldAt held_in_a_change(const Steps& together, const Steps& meanwhile) {
 
 const Steps kChangesOne{Swap{}, Emit{2, 300}};
 
-// CPU 0's thread is held while CPU 1 goes through two changes, each to another capacity.
+// CPU 0's thread is held while CPU 1 goes through two changes, each to another capacity. The way
+// back to the first capacity follows each time.
+const Steps kBack{EmitEverywhere{3, 1000}, Asleep{}, Resize{usual()}, Asleep{}};
 const HoldAt kHeldOverTwoChanges{
     .wake = {Emit{2, 200}},
     .meanwhile = {Resize{usual(2)}, EmitEverywhere{2, 300}, Hold{}, Resize{usual(8)},
                   EmitEverywhere{2, 300}},
     .last = 4,
-    .before = {Asleep{}, OnEachCpu{{EndIfRefused{}}}, EmitEverywhere{3, 1000}, Asleep{},
-               Resize{usual()}, Asleep{}}};
+    .before = {Asleep{}, OnEachCpu{{EndIfRefused{}}}, InTurn{{Steps{}, kBack, kBack, kBack}}}};
 
 // -- An action on one CPU while the consumer reads another --
 
@@ -201,7 +202,7 @@ const Row kSeveralCpuRows[] = {
       "Hold the thread of CPU 0 at each of its first accesses to the metadata page in turn. "
       "Replace all buffers twice by larger ones, and let CPU 1 move to its own meanwhile.",
       "The consumer continues each CPU where it was, with the values of its own buffer."},
-     {kHeldOverTwoChanges, EmitEverywhere{3, 1000}, Asleep{}},
+     {kHeldOverTwoChanges, InOrder{kBack}},
      // The position is at a different offset in each of the three capacities.
      {.cpus = 2, .position = usual(7), .shortened_waits = true}},
 };

@@ -7,6 +7,7 @@
 
 #include "conformance/cases/play.h"
 #include "conformance/monitors/resources.h"
+#include "conformance/play/forged_image.h"
 #include "conformance/play/growth.h"
 #include "conformance/play/many_files.h"
 #include "conformance/play/row.h"
@@ -104,7 +105,7 @@ const Row kLeakRows[] = {
      {Asleep{}, without_growth(20, files_and_mappings, {grown_and_shrunk(kSmallRing), Asleep{}})},
      {.cpus = 3,
       .capacity = kSmallRing,
-      .before_start = {OnCpu{1, {give_version_2}}},
+      .before_start = {OnCpu{1, {BreakField{version_field(2)}}}},
       .shortened_waits = true}},
     {{"5.1.8.3-6/forty-changes-with-a-failed-attach", should,
       "resources after 40 changes with a failed attach",
@@ -112,7 +113,9 @@ const Row kLeakRows[] = {
       "and the second one in turn. Count the consumer's files and mappings after 10, 20, 30 and 40 "
       "changes.",
       "The consumer gives back what belongs to old buffers and to failed attempts, so no count "
-      "grows in every interval. It may also exit with a non-zero status."},
+      "grows in every interval. It tries again after 100 ms at most, and rests between two "
+      "attempts "
+      "(contract-1). It may also exit with a non-zero status."},
      {Asleep{},
       without_growth(10, files_and_mappings,
                      {InTurn{{{FailAttach{.error = ENOMEM, .passed = 1}}, {FailAttach{ENOMEM}}}},

@@ -33,14 +33,7 @@ Case losing(const Row& row, std::vector<FindingCode> codes, std::string_view rul
             return std::ranges::find(codes, finding.code) != codes.end();
         };
         if (is_default_layout()) stop_not_applicable("its rules are those of section 5.1");
-        CaseOutcome outcome;
-        try {
-            outcome = play(stage);
-        } catch (const Stop& stop) {
-            if (stop.verdict == Verdict::fail && is_lost(stop.finding))
-                stop_lost(stop.finding.message, rule);
-            throw;
-        }
+        const CaseOutcome outcome = play(stage);
         if (outcome.verdict == Verdict::fail && outcome.record &&
             std::ranges::all_of(outcome.record->findings, is_lost))
             stop_lost(outcome.message, rule);

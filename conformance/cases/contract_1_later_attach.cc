@@ -55,20 +55,18 @@ constexpr std::string_view kGoesOn =
 const Setup kFailsOnOneCpu{.cpus = 1, .failing_attach = true};
 const Setup kFailsOnFourCpus{.cpus = 4, .failing_attach = true};
 
-Row fails(std::string_view id, std::string_view title, int error, const Steps& first = {}) {
-    Steps steps = first;
-    steps.append(changes(1, {{0, 24, error, 1},
-                             {0, 24, error, 6},
-                             {0, 0, error, 1},
-                             {0, 0, error, 6},
-                             {0, 5, error, 1, 1},
-                             {0, 5, error, 6, 1}}));
+Row fails(std::string_view id, std::string_view title, int error, const Steps& before_start = {}) {
     return {{id, must, title,
              "Replace the buffer. Fail the next kmes_attach, once and six times in a row, with 24 "
              "unread events in the old buffer and with none. Then fail the attach after that.",
              kGoesOn},
-            steps,
-            kFailsOnOneCpu};
+            changes(1, {{0, 24, error, 1},
+                        {0, 24, error, 6},
+                        {0, 0, error, 1},
+                        {0, 0, error, 6},
+                        {0, 5, error, 1, 1},
+                        {0, 5, error, 6, 1}}),
+            {.cpus = 1, .before_start = before_start, .failing_attach = true}};
 }
 
 void require_eagain(Stage&) {

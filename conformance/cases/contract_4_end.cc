@@ -51,9 +51,7 @@ const Row kFirstEndRows[] = {
     {{"contract-4/nothing-after-the-end", must, "events after the end event",
       "Emit the end event and five more events on CPU 0 while the consumer is stopped.",
       "The consumer delivers nothing after the end event."},
-     {AllMapped{},
-      AtOnce{{[](Stage& stage) { stage.rings().emit(0, stage.rings().events().make_end()); },
-              Emit{5, 80}}}}},
+     {AllMapped{}, AtOnce{{EmitEnd{}, Emit{5, 80}}}}},
     {{"contract-4/almost-the-end", must, "types similar to the end event's",
       "Emit events whose type differs from kmes.conformance.end by one byte more, one byte less, "
       "one other byte, or by its case, and one whose type continues in the payload.",

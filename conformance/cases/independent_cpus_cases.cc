@@ -4,6 +4,7 @@
 // ends. A consumer of several CPUs owes each of them as much as a consumer of one.
 #include "conformance/cases/play.h"
 #include "conformance/play/busy_cpu.h"
+#include "conformance/play/forged_image.h"
 #include "conformance/play/long_waits.h"
 #include "conformance/play/row.h"
 
@@ -72,7 +73,7 @@ const Row kIndependentCpuRows[] = {
       "Replace the buffers of three sleeping CPUs together, CPU 1's by one of version 2. Then "
       "emit an event in each of the other new buffers.",
       "The consumer refuses CPU 1 and sleeps on the new buffers of the others."},
-     replaced_together({}, {give_version_2}, AllRefused{}),
+     replaced_together({}, {BreakField{version_field(2)}}, AllRefused{}),
      kThreeWideCpus},
     {{"E3/all-swapped-and-one-ends", Level::erratum,
       "new buffers everywhere, one CPU with an unread end event",

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "conformance/model/layout.h"
-#include "conformance/play/forged_image.h"
 
 namespace kmes::conformance {
 
@@ -35,10 +34,6 @@ std::string grouped(std::uint64_t number) {
     std::string text = std::to_string(number);
     for (std::size_t at = text.size(); at > 3;) text.insert(at -= 3, 1, ',');
     return text;
-}
-
-void give_version_2(Stage& stage, std::uint32_t cpu) {
-    break_field(stage, cpu, version_field(2));
 }
 
 }  // namespace kmes::conformance

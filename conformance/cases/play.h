@@ -53,10 +53,6 @@ struct Common {
     CaseText operator()(std::string_view id, std::string_view title) const {
         return {id, level, title, description, expectation, other_clause};
     }
-    Case operator()(std::string_view id, std::string_view title, CaseFunction run) const {
-        return {id,          level,          title,          description,
-                expectation, std::move(run), Demand::always, other_clause};
-    }
 };
 
 // Tables of cases.
@@ -86,9 +82,6 @@ inline constexpr std::string_view kReadsNothingLater =
 inline constexpr std::string_view kContinuesAtTail = "The consumer continues at tail_pos.";
 inline constexpr std::string_view kFindsPlace =
     "The consumer begins at tail_pos and finds its place by sequence number.";
-
-// Gives the current buffer of `cpu` an unknown version, so that a consumer that checks refuses it.
-void give_version_2(Stage& stage, std::uint32_t cpu);
 
 }  // namespace kmes::conformance
 

@@ -24,17 +24,21 @@ Steps swapped_and_nudged(std::uint64_t nudges) {
 // generation is then the number that the consumer may have loaded from the old buffer. The old
 // buffer is nudged before that load, or as the consumer attaches.
 Steps generation_of_the_old(bool nudges_at_the_attach) {
-    const auto replaced_twice = [=](std::uint64_t nudges) {
+    const auto replaced_twice = [=](std::uint64_t access, std::uint64_t nudges) {
         Steps wake = swapped_and_nudged(nudges_at_the_attach ? 0 : nudges);
         if (nudges_at_the_attach) wake.push_back(AtNextAttach{{NudgeRetired{nudges}}});
-        return Steps{ActAt{.place = "before access {} to a buffer that the consumer has verified",
-                           .play_at = at_access_to_a_verified_buffer(),
-                           .wake = {AtOnce{wake}},
-                           .actions = swapped_and_nudged(nudges - 1),
-                           .last = 5,
-                           .before = {Asleep{}}}};
+        return ActAt{.place = "before access {} to a buffer that the consumer has verified",
+                     .play_at = at_access_to_a_verified_buffer(),
+                     .wake = {AtOnce{wake}},
+                     .actions = swapped_and_nudged(nudges - 1),
+                     .number = access,
+                     .before = {Asleep{}}};
     };
-    return {Limited{{each({1, 2, 3}, replaced_twice)}}, Asleep{}};
+    const auto each_number = [=](std::uint64_t access) {
+        return Steps{replaced_twice(access, 1), replaced_twice(access, 2),
+                     replaced_twice(access, 3)};
+    };
+    return {Limited{{each({1, 2, 3, 4, 5}, each_number)}}, Asleep{}};
 }
 const Setup kWithoutNudging{.cpus = 1, .nudging = false};
 
@@ -43,10 +47,10 @@ const Setup kWithoutNudging{.cpus = 1, .nudging = false};
 void replace_by_malformed(Stage& stage, std::uint32_t cpu) {
     const std::uint64_t usual = stage.default_setup().capacity_bytes;
     const ForgedField kinds[] = {
-        {BufferFault::magic, 7, {'H'}, "magic KMESRINH"},
-        {BufferFault::version, 8, bytes_of<std::uint32_t>(2), "version 2"},
-        {BufferFault::capacity, 16, bytes_of(2 * usual), "twice the capacity"},
-        {BufferFault::capacity, 16, bytes_of(usual / 2), "half of the capacity"},
+        magic_field(7, 'H', "KMESRINH"),
+        version_field(2),
+        capacity_field(2 * usual, "twice the buffer's"),
+        capacity_field(usual / 2, "half of the buffer's"),
     };
     stage.rings().swap(cpu, SwapSpec{usual, PositionRule::keep, 0});
     break_field(stage, cpu, kinds[cpu % std::size(kinds)]);

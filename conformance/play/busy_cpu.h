@@ -17,7 +17,7 @@ enum class SentAtVisits { no, yes };
 
 // For ActAt: after an event of busy CPU 0, which is unread then. The actions give CPU 1 an event,
 // which `event` names in a message. Blames the clause if the consumer does not deliver that event
-// while CPU 0 is busy.
+// while CPU 0 is busy. If the consumer does not wait on CPU 0, the actions are played at the end.
 PlayAt beside_a_busy_cpu(SentAtVisits at_visits, std::string_view clause, std::string_view event);
 
 }  // namespace kmes::conformance

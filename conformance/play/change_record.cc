@@ -24,7 +24,7 @@ class ChangeRecords {
         note_readers(stage_, readers_, 1);
         stage_.rings().spurious_wake(1);
         stage_.wait_asleep();
-        reported_before_ = reported();
+        reported_before_ = reported_changes(stage_, 0);
         sleeps_before_ = stage_.wait_log().sleeps(0);
         stage_.rings().swap(0, SwapSpec{stage_.capacity_bytes()});
         const bool waits = !holds_writer || waits_for_the_record();
@@ -33,17 +33,9 @@ class ChangeRecords {
     }
 
   private:
-    // The number of G records of CPU 0.
-    std::size_t reported() const {
-        const std::vector<Record>& records = stage_.testee().records().records();
-        return static_cast<std::size_t>(
-            std::count_if(records.begin(), records.end(), [](const Record& record) {
-                return record.kind == RecordKind::generation && record.cpu == 0;
-            }));
-    }
     bool is_reported() const {
         stage_.rings().spurious_wake(1);  // reads the report
-        return reported() > reported_before_;
+        return reported_changes(stage_, 0) > reported_before_;
     }
 
     // If every thread is blocked, no record can still come.

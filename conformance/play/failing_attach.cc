@@ -45,12 +45,19 @@ FailingAttach::FailingAttach(Stage& stage) : stage_(stage) {
     });
 }
 
+FailingAttach::~FailingAttach() {
+    stage_.hooks().set_on_call(nullptr);
+    stage_.hooks().set_on_attach(nullptr);
+    stage_.hooks().set_on_iteration(nullptr);
+}
+
 void FailingAttach::fail(std::uint32_t cpu, int error, int times, int passed) {
     const auto& events = stage_.rings().history().events_of(cpu);
     owed_ = Owed{cpu, events.empty() ? 0 : events.back().sequence};
     error_ = error;
     times_ = times;
     passed_ = passed;
+    without_rest_ = 0;
 }
 
 void FailingAttach::answer() {

@@ -18,6 +18,9 @@ namespace kmes::conformance {
 class FailingAttach {
   public:
     explicit FailingAttach(Stage& stage);
+    ~FailingAttach();
+    FailingAttach(const FailingAttach&) = delete;
+    FailingAttach& operator=(const FailingAttach&) = delete;
 
     // The next `times` calls after the first `passed` ones fail. The consumer now owes the events
     // of this CPU, whose buffer is replaced next.
@@ -45,7 +48,7 @@ class FailingAttach {
     int error_ = 0;
     int times_ = 0;
     int passed_ = 0;
-    int without_rest_ = 0;
+    int without_rest_ = 0;     // failures since the last rest or fail()
     bool is_failing_ = false;  // the last call has failed
     bool all_slept_ = false;
     TimePoint checked_at_;

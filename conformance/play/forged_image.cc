@@ -72,10 +72,7 @@ void SayCapacityEverywhere::operator()(Stage& stage) const {
 }
 
 Step break_fields(const std::vector<ForgedField>& fields) {
-    std::uint32_t cpu = 0;
-    return each(fields, [&cpu](const ForgedField& field) {
-        return Steps{OnCpu{cpu++, {BreakField{field}}}};
-    });
+    return each_in_turn(fields, [](const ForgedField& field) { return Steps{BreakField{field}}; });
 }
 
 void Refused::operator()(Stage& stage, std::uint32_t cpu) const {
@@ -109,7 +106,7 @@ void SetReservedBytes::operator()(Stage& stage, std::uint32_t cpu) const {
 void ForgePositions::operator()(Stage& stage, std::uint32_t cpu) const {
     const Buffer& buffer = stage.rings().history().buffer(current_index(stage, cpu));
     const auto value_of = [&](const ForgedPosition& position) {
-        const std::uint64_t ahead = position.ahead.in(buffer.capacity);
+        const std::uint64_t ahead = bytes_in(stage, cpu, position.ahead);
         switch (position.of) {
             case ForgedPosition::Of::write_pos:
                 return buffer.write_pos + ahead;
@@ -127,8 +124,11 @@ void ForgePositions::operator()(Stage& stage, std::uint32_t cpu) const {
 void ForgeEvent::operator()(Stage& stage, std::uint32_t cpu) const {
     const History& history = stage.rings().history();
     const std::vector<BufferIndex>& buffers = history.buffers_of(cpu);
+    // A schedule may leave out the swap or the event.
+    if (swaps_ago >= buffers.size()) return;
     const BufferIndex buffer = buffers.at(buffers.size() - 1 - swaps_ago);
     const std::vector<Placement>& events = history.buffer(buffer).placements;
+    if (back >= events.size()) return;
     const std::uint64_t position = events.at(events.size() - 1 - back).position;
     for (const BytesAt& each : bytes)
         stage.rings().forged().write_data(buffer, position + each.offset, each.bytes);

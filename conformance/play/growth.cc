@@ -14,13 +14,6 @@ namespace kmes::conformance {
 
 namespace {
 
-bool has_ended_everywhere(const Stage& stage) {
-    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu) {
-        if (!stage.testee().has_ended(cpu)) return false;
-    }
-    return true;
-}
-
 // Calls `play` so many times before each count. Returns nothing if the consumer has refused or
 // ended every CPU: the judge decides whether that was correct.
 std::vector<Holdings> count_between(Stage& stage, std::uint64_t counts, std::uint64_t plays,
@@ -28,7 +21,7 @@ std::vector<Holdings> count_between(Stage& stage, std::uint64_t counts, std::uin
     std::vector<Holdings> counted;
     for (std::uint64_t i = 1; i <= counts * plays; ++i) {
         play();
-        if (has_ended_everywhere(stage)) return {};
+        if (stage.testee().progress().all_ended()) return {};
         if (i % plays == 0) counted.push_back(count_holdings(stage));
     }
     return counted;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Events of up to half of the largest ring, as steps of a row (steps.h) with one CPU. They are as
-// large as the memory of the machine allows. If that is not the largest size, the case says so.
+// Events of up to half of the largest ring, as steps of a row (steps.h). They are as large as the
+// memory of the machine allows. If that is not the largest size, the case says so.
 #ifndef KMES_CONFORMANCE_PLAY_LARGE_EVENTS_H_
 #define KMES_CONFORMANCE_PLAY_LARGE_EVENTS_H_
 
@@ -35,13 +35,13 @@ struct SwapAndMove {
 // Emits an event of each power of two from 2 MiB on, in a ring of twice its size: across the end of
 // the data region and, if it is not the largest, within it. If the testee needs many seconds for
 // such a payload (100 ns for a byte, as in Python), the header gets most of these bytes, or the
-// event is left out.
+// event is left out. Needs one CPU.
 struct EmitLargeEvents {
     void operator()(Stage& stage) const;
 };
 
 // Emits the largest event, and overwrites it at the first access to its second half, by an event of
-// the same size.
+// the same size. Needs one CPU.
 struct TearLargestEvent {
     void operator()(Stage& stage) const;
 };

@@ -110,6 +110,14 @@ bool is_delivered(const Stage& stage, std::uint32_t cpu) {
     return last != records.rend() && last->sequence >= events.back().sequence;
 }
 
+std::size_t reported_changes(const Stage& stage, std::uint32_t cpu) {
+    const std::vector<Record>& records = stage.testee().records().records();
+    return static_cast<std::size_t>(
+        std::count_if(records.begin(), records.end(), [cpu](const Record& record) {
+            return record.kind == RecordKind::generation && record.cpu == cpu;
+        }));
+}
+
 bool sleeps_on_undelivered(Stage& stage, const FutexWait& wait) {
     const BufferIndex buffer = stage.rings().history().current_buffer(0);
     const bool is_current =
@@ -253,14 +261,15 @@ WalkLimit::WalkLimit(Stage& stage)
 // the time.
 bool WalkLimit::is_over() {
     constexpr std::chrono::milliseconds kLongStep{100};
+    if (is_over_) return true;
     const auto passed = std::chrono::steady_clock::now() - begin_;
     ++steps_;
-    const bool is_over = passed > limit_ || (passed > limit_ / 3 && passed / steps_ > kLongStep);
-    if (is_over)
+    is_over_ = passed > limit_ || (passed > limit_ / 3 && passed / steps_ > kLongStep);
+    if (is_over_)
         stage_.findings().played_in_part(fmt::format(
             "the walk over the consumer's steps was limited to {:.0f} s and ended at step {}",
             std::chrono::duration<double>(passed).count(), steps_));
-    return is_over;
+    return is_over_;
 }
 
 bool act_at_access(Stage& stage, std::uint32_t cpu, std::uint64_t k,

@@ -7,6 +7,7 @@
 
 #include <chrono>
 #include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -33,6 +34,10 @@ void end_cpu(Stage& stage, std::uint32_t cpu);
 
 // Whether the report contains everything that is published on a CPU.
 bool is_delivered(const Stage& stage, std::uint32_t cpu);
+
+// The number of changes to a next buffer of a CPU (G records) in the part of the report that was
+// read.
+std::size_t reported_changes(const Stage& stage, std::uint32_t cpu);
 
 // Whether a thread that enters this wait sleeps on undelivered events. The wait is on CPU 0's
 // current buffer, need_wake is set, and a published event is not in the report.
@@ -104,7 +109,7 @@ struct WalkChoice {
 class WalkLimit {
   public:
     explicit WalkLimit(Stage& stage);
-    // Call it once for each step.
+    // Call it once for each step. Once true, it stays true.
     bool is_over();
 
   private:
@@ -113,6 +118,7 @@ class WalkLimit {
     std::chrono::steady_clock::duration limit_;
     std::chrono::steady_clock::time_point begin_;
     int steps_ = 0;
+    bool is_over_ = false;
 };
 
 // Calls act_at_access for every k until the consumer sleeps before a k-th access. A consumer that

@@ -35,7 +35,9 @@ class RowPlayer {
     RowPlayer(Stage& stage, const RowChoice& choice, std::vector<RowPlay>& begun,
               FailingAttach* failing_attach)
         : stage_(stage), choice_(choice), begun_(begun), failing_attach_(failing_attach) {}
-    ~RowPlayer() { stage_.hooks().set_on_attach(nullptr); }  // AtNextAttach, FailingAttach
+    ~RowPlayer() {
+        if (failing_attach_ == nullptr) stage_.hooks().set_on_attach(nullptr);  // AtNextAttach
+    }
     RowPlayer(const RowPlayer&) = delete;
     RowPlayer& operator=(const RowPlayer&) = delete;
 
@@ -147,6 +149,8 @@ class RowPlayer {
         play(in_turn.lists.at(turn++ % in_turn.lists.size()));
     }
     void operator()(const FailAttach& fail) {
+        if (failing_attach_ == nullptr)
+            throw SuiteError("a row with FailAttach needs Setup::failing_attach");
         failing_attach_->fail(cpu_, fail.error, fail.times, fail.passed);
     }
     void operator()(const OnCpu& on) { play_on(cpu_named(on.cpu), on.steps); }
@@ -166,9 +170,9 @@ class RowPlayer {
     }
     void operator()(const Limited& limited) {
         WalkLimit limit(stage_);
-        limit_ = &limit;
+        WalkLimit* const outer = std::exchange(limit_, &limit);
         play(limited.steps);
-        limit_ = nullptr;
+        limit_ = outer;
     }
 
     void operator()(const Place& place) {
@@ -336,12 +340,12 @@ void RowPlayer::operator()(const UnderRead& read) {
 }
 
 void RowPlayer::operator()(const InNextBuffer& next) {
-    const std::uint64_t data_pages = 2 * stage_.capacity_bytes() / kPageBytes;
     HeldAccess access{.place = AccessPlace::in_next_buffer};
     access.first_page = next.pages == NextPages::data ? 1 : 0;
-    if (next.pages != NextPages::metadata) access.pages = data_pages + 1 - access.first_page;
     play_each(*step_, from_to(1, next.last), [&](std::uint64_t number) {
         play(next.before);
+        const std::uint64_t data_pages = 2 * stage_.capacity_bytes() / kPageBytes;
+        if (next.pages != NextPages::metadata) access.pages = data_pages + 1 - access.first_page;
         access.number = number;
         return !is_over_ && act_at_held_access(
                                 stage_, access, [this] { stage_.resize(stage_.capacity_bytes()); },
@@ -389,6 +393,8 @@ void RowPlayer::operator()(const Hold& hold) {
 }
 
 void RowPlayer::operator()(const AtNextAttach& next) {
+    if (failing_attach_ != nullptr)
+        throw SuiteError("a row has AtNextAttach and Setup::failing_attach; expected only one");
     const std::uint32_t cpu = cpu_;
     stage_.hooks().set_on_attach([this, &next, cpu, is_done = false](const AttachRequest&) mutable {
         if (!std::exchange(is_done, true)) play_on(cpu, next.steps);
@@ -435,6 +441,22 @@ CaseOutcome finish(Stage& stage, RowEnd end) {
     return stage.finish();
 }
 
+CaseOutcome play_to_the_end(Stage& stage, const Setup& setup, const Steps& steps,
+                            RowPlayer& player) {
+    player.play(setup.before_start);
+    stage.start();
+    player.play(steps);
+    if (player.has_exited()) return stage.ending().finish_any_exit();
+    // A refused buffer is judged, whatever the walks have shown.
+    bool has_ended = false;
+    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
+        has_ended = has_ended || stage.testee().has_ended(cpu);
+    if (player.has_walked_without_action() && !has_ended)
+        stage.findings().played_in_part(
+            "the consumer made no access before which the case acts, so only the rest was played");
+    return finish(stage, setup.end);
+}
+
 }  // namespace
 
 std::size_t play_of(const Finding& finding, const std::vector<RowPlay>& plays) {
@@ -460,22 +482,12 @@ CaseOutcome play_row(Stage& stage, const Setup& setup, const Steps& steps, const
     std::optional<FailingAttach> failing_attach;
     if (setup.failing_attach) failing_attach.emplace(stage);
     RowPlayer player(stage, choice, begun, failing_attach ? &*failing_attach : nullptr);
-    player.play(setup.before_start);
-    stage.start();
     try {
-        player.play(steps);
+        return play_to_the_end(stage, setup, steps, player);
     } catch (const EarlyExit&) {
+        if (!failing_attach) throw;
         return failing_attach->finish_given_up();
     }
-    if (player.has_exited()) return stage.ending().finish_any_exit();
-    // A refused buffer is judged, whatever the walks have shown.
-    bool has_ended = false;
-    for (std::uint32_t cpu = 0; cpu < stage.cpus(); ++cpu)
-        has_ended = has_ended || stage.testee().has_ended(cpu);
-    if (player.has_walked_without_action() && !has_ended)
-        stage.findings().played_in_part(
-            "the consumer made no access before which the case acts, so only the rest was played");
-    return finish(stage, setup.end);
 }
 
 }  // namespace kmes::conformance

@@ -183,7 +183,9 @@ struct Times {
     Steps steps;
 };
 inline constexpr std::uint32_t kLastCpu = UINT32_MAX;
-struct InTurn {  // the first list; when it is played again, the second list, and so on
+// The first list; when it is played again, the second list, and so on. A schedule that plays one
+// access alone begins with the first list.
+struct InTurn {
     std::vector<Steps> lists;
 };
 struct OnCpu {  // the CPU is modulo the number of CPUs
@@ -281,9 +283,10 @@ struct InNextBuffer {
     std::uint64_t last = 1;
     Steps before = {};  // before each resize
 };
-// Holds the thread of CPU 0 at its n-th access to a page after `wake`, and plays `meanwhile`. Plays
-// `afterwards` when the other CPUs are delivered and asleep, or after a short time. With `last`,
-// repeats this for the access after that, and so on up to `last`.
+// Holds the thread of CPU 0 at the n-th access to a page after `wake`, at the `place`
+// (held_thread.h), and plays `meanwhile`. Plays `afterwards` when the other CPUs are delivered and
+// asleep, or after a short time. With `last`, repeats this for the access after that, and so on up
+// to `last`.
 struct HoldAt {
     std::uint64_t page = 0;  // page 0 is the metadata
     std::uint64_t access = 1;

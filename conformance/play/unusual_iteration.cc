@@ -100,7 +100,7 @@ void UnusualIteration::begin() {
             return;
         case Disturbance::new_buffer:
             stage_.testee().read_report();
-            reported_before_ = reported_buffers();
+            reported_before_ = reported_changes(stage_, 0);
             stage_.resize(stage_.capacity_bytes());
             emit_some(stage_, 0, 1, 100);
             return;
@@ -152,7 +152,7 @@ bool UnusualIteration::check_before(const GuardHit& hit) {
         return false;
     if (is_at_another) return is_made_ = is_ready_;
     stage_.testee().read_report();
-    is_made_ = reported_buffers() > reported_before_ && is_delivered(stage_, 0);
+    is_made_ = reported_changes(stage_, 0) > reported_before_ && is_delivered(stage_, 0);
     return is_made_;
 }
 
@@ -174,14 +174,6 @@ bool UnusualIteration::make_after(const GuardHit& hit) {
 
 std::uint8_t UnusualIteration::need_wake() const {
     return stage_.rings().backend().need_wake(stage_.rings().history().current_buffer(0));
-}
-
-std::size_t UnusualIteration::reported_buffers() const {
-    const std::vector<Record>& records = stage_.testee().records().records();
-    return static_cast<std::size_t>(
-        std::count_if(records.begin(), records.end(), [](const Record& record) {
-            return record.kind == RecordKind::generation && record.cpu == 0;
-        }));
 }
 
 void play_after(Disturbance disturbance, const std::function<void()>& play) {

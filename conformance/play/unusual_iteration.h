@@ -59,13 +59,12 @@ class UnusualIteration {
   private:
     void wake_with(std::int64_t result);
     std::uint8_t need_wake() const;
-    std::size_t reported_buffers() const;  // G records of CPU 0
 
     Stage& stage_;
     Disturbance disturbance_;
     bool is_made_ = false;
     bool is_ready_ = false;            // the buffer in question is the current one
-    std::size_t reported_before_ = 0;  // buffers
+    std::size_t reported_before_ = 0;  // changes
     std::uint64_t torn_at_ = 0;
 };
 

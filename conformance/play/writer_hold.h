@@ -46,7 +46,7 @@ void note_readers(Stage& stage, std::set<pid_t>& readers, std::uint64_t events);
 
 // For ActAt: before a write of records on this CPU, of any thread. The play ends with the actions.
 PlayAt at_write(std::uint32_t cpu);
-// For ActAt: before a write of a thread that writes records of CPU 0 and does not read its ring.
+// For ActAt: before a write of records, of any CPU, by a thread that does not read CPU 0's ring.
 // Two events before the wake show which threads read it.
 PlayAt at_write_of_a_writer();
 
