@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Builds both variants of the module, form B and the sample, for each kernel with installed headers.
-# Uses gcc and clang with W=1, and sparse. A build fails if it prints more than make's own lines.
+# Builds the module, its test variant, its form B, and the sample module, for each kernel with
+# installed headers. Uses gcc and clang with W=1, and sparse. A build that prints anything fails.
 # Prints a line for each build. KMES_SHARE=N in the environment: makes one Nth of the builds, others
 # each day (UTC).
 #

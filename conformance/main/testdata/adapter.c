@@ -133,7 +133,7 @@ static bool deliver(struct consumer* c, const uint8_t* event) {
     return type_len != sizeof kEnd - 1 || memcmp(event + 29, kEnd, type_len) != 0;
 }
 
-// False: this CPU has ended.
+// Returns false if this CPU has ended.
 static bool drain(struct consumer* c) {
     while (c->read_pos < load(c->page, 64)) {
         const uint8_t* event = c->page + 4096 + (c->read_pos & (c->capacity - 1));
