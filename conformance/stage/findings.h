@@ -28,9 +28,10 @@ class Findings {
     void note(std::string line) { notes_.push_back(std::move(line)); }
     const std::vector<std::string>& notes() const { return notes_; }
 
-    // Sets the message of a pass: the part of the case that was not played, and the reason.
-    void played_in_part(std::string what) { in_part_ = std::move(what); }
-    const std::string& in_part() const { return in_part_; }
+    // Adds to the message of a pass: a part of the case that was not played, and the reason. The
+    // message has the first few different ones, and the number of the others.
+    void played_in_part(std::string what);
+    std::string in_part() const;
 
     // From now on the testee may exit with a non-zero status if its last attach has failed (the
     // contract allows that). A wait then throws EarlyExit.
@@ -45,7 +46,7 @@ class Findings {
   private:
     std::vector<Finding> findings_;
     std::vector<std::string> notes_;
-    std::string in_part_;
+    std::vector<std::string> in_part_;
     bool may_exit_early_ = false;
     bool stands_still_ = false;
     bool has_hung_ = false;

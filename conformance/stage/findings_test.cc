@@ -34,6 +34,15 @@ TEST(Findings, DistinguishAHangFromABlockForGood) {
     EXPECT_TRUE(findings.has_hung());
 }
 
+TEST(Findings, KeepTheReasonsOfAllPartsThatWereNotPlayed) {
+    Findings findings;
+    EXPECT_EQ(findings.in_part(), "");
+    for (const char* reason : {"a", "b", "a"}) findings.played_in_part(reason);
+    EXPECT_EQ(findings.in_part(), "a; b");
+    for (const char* reason : {"c", "d", "e"}) findings.played_in_part(reason);
+    EXPECT_EQ(findings.in_part(), "a; b; c; and 2 more");
+}
+
 // A monitor that has seen a fault, or none.
 class SomeMonitor : public Monitor {
   public:
