@@ -2,8 +2,8 @@
 //
 // The parts of moves: events that overwrite others in chosen bytes, and descriptions for people.
 // Knows the producer's side only.
-#ifndef KMES_CONFORMANCE_EXPLORER_MOVES_H_
-#define KMES_CONFORMANCE_EXPLORER_MOVES_H_
+#ifndef KMES_CONFORMANCE_PLAY_MOVES_H_
+#define KMES_CONFORMANCE_PLAY_MOVES_H_
 
 #include <cstdint>
 #include <string>
@@ -59,4 +59,4 @@ std::uint64_t start_of_event_at(const Buffer& buffer, std::uint64_t region_offse
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_EXPLORER_MOVES_H_
+#endif  // KMES_CONFORMANCE_PLAY_MOVES_H_

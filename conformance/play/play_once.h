@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Plays a schedule once, in a process of its own. Also minimises and describes a failed schedule.
-#ifndef KMES_CONFORMANCE_EXPLORER_PLAY_ONCE_H_
-#define KMES_CONFORMANCE_EXPLORER_PLAY_ONCE_H_
+#ifndef KMES_CONFORMANCE_PLAY_PLAY_ONCE_H_
+#define KMES_CONFORMANCE_PLAY_PLAY_ONCE_H_
 
 #include <functional>
 #include <string>
@@ -47,4 +47,4 @@ Confirmed confirm(const Failure& failure, const StageSettings& settings,
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_EXPLORER_PLAY_ONCE_H_
+#endif  // KMES_CONFORMANCE_PLAY_PLAY_ONCE_H_

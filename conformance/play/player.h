@@ -4,8 +4,8 @@
 // testee to its buffers, it makes the moves of that access. It also records all accesses, from
 // which the search takes its points. Knows no search, and no testee's name, symbols or order of
 // loads.
-#ifndef KMES_CONFORMANCE_EXPLORER_PLAYER_H_
-#define KMES_CONFORMANCE_EXPLORER_PLAYER_H_
+#ifndef KMES_CONFORMANCE_PLAY_PLAYER_H_
+#define KMES_CONFORMANCE_PLAY_PLAYER_H_
 
 #include <cstdint>
 #include <functional>
@@ -185,4 +185,4 @@ std::string describe(Action action);
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_EXPLORER_PLAYER_H_
+#endif  // KMES_CONFORMANCE_PLAY_PLAYER_H_

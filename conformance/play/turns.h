@@ -10,8 +10,8 @@
 // - At random: at any step an actor may get the highest or the lowest priority.
 //
 // Knows no stage and no ring.
-#ifndef KMES_CONFORMANCE_EXPLORER_TURNS_H_
-#define KMES_CONFORMANCE_EXPLORER_TURNS_H_
+#ifndef KMES_CONFORMANCE_PLAY_TURNS_H_
+#define KMES_CONFORMANCE_PLAY_TURNS_H_
 
 #include <sys/types.h>
 
@@ -90,4 +90,4 @@ class Turns {
 
 }  // namespace kmes::conformance
 
-#endif  // KMES_CONFORMANCE_EXPLORER_TURNS_H_
+#endif  // KMES_CONFORMANCE_PLAY_TURNS_H_
