@@ -117,14 +117,15 @@ TEST_F(AttachCallsTest, ReaderLeavesNothingBehind) {
         ASSERT_EQ(static_cast<__u64>(i + 1), reader.statistics.switches);
         if (i == 9) {
             ASSERT_TRUE(comes_true([&] {
+                const bool is_quiet = other_threads_sleep();  // has closed each connection
                 size_t now = open_descriptors();
 
-                return std::exchange(descriptors, now) == now;
+                return std::exchange(descriptors, now) == now && is_quiet;
             }));
             mappings = mappings_named("memfd:kmes-");
         }
     }
-    EXPECT_TRUE(comes_true([&] { return open_descriptors() == descriptors; }));
+    EXPECT_TRUE(comes_true([&] { return open_descriptors() <= descriptors; }));
     EXPECT_EQ(mappings, mappings_named("memfd:kmes-"));
     kmes_reader_close(&reader);
     config.cpu_id = 1;
