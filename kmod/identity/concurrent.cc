@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstring>
 #include <exception>
+#include <string_view>
 #include <thread>
 
 #include "kmes/abi.h"
@@ -17,6 +18,9 @@ constexpr unsigned kCpus = 2;
 constexpr unsigned kEvents = 2000;  // of each CPU
 constexpr unsigned kResizes = 8;    // of each CPU
 constexpr std::uint64_t kSmallest = 8192;
+constexpr std::string_view kType = "kmes.test";
+// The payload of an event of exactly 50 % of the smallest buffer, in each form of the layout.
+constexpr std::uint64_t kMostPayload = kSmallest / 2 - sizeof(kmes_event_header) - kType.size();
 
 // The stream of one CPU, and the places of its resizes.
 struct Stream {
@@ -32,8 +36,8 @@ struct Stream {
 // whether the producer drops it.
 std::string payload_of(const Stream& stream, unsigned event) {
     Random random(stream.seed + event);
-    const std::uint64_t most = random.chance(10) ? kSmallest / 2 - 40 : 200;
-    return props::payload_bytes(stream.seed + event, random.below(most));
+    const std::uint64_t most = random.chance(10) ? kMostPayload : 200;
+    return props::payload_bytes(stream.seed + event, random.below(most + 1));
 }
 
 bool is_in_batch(unsigned event) {
@@ -53,8 +57,8 @@ void emit(Side& side, const Stream& stream, unsigned event) {
     kmes_test_operation operation{};
     operation.verb = is_in_batch(event) ? KMES_TEST_ADD : KMES_TEST_EMIT;
     operation.cpu = stream.cpu;
-    operation.type_address = address_of("kmes.test");
-    operation.type_len = 9;
+    operation.type_address = address_of(kType.data());
+    operation.type_len = kType.size();
     operation.payload_address = payload.empty() ? 0 : address_of(payload.data());
     operation.payload_len = payload.size();
     side.operate(operation);
